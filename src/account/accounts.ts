@@ -19,27 +19,17 @@ interface AccountsDeps {
   runtime: Runtime;
 }
 
-export class Accounts {
-  readonly #kv: Kv;
-  readonly #seal: Seal;
-  readonly #runtime: Runtime;
-  readonly #callers: AccountsDeps["callers"];
+export type Accounts = ReturnType<typeof makeAccounts>;
 
-  constructor({ kv, seal, callers, runtime }: AccountsDeps) {
-    this.#kv = kv;
-    this.#seal = seal;
-    this.#runtime = runtime;
-    this.#callers = callers;
-  }
-
+export function makeAccounts({ kv, seal, callers, runtime: { clock, ids, random } }: AccountsDeps) {
   /**
    * Creates an account. The key is returned here and by `apiKey` only. Throws Problem validation_failed for an unknown
    * plan.
    */
-  async create({ name, plan }: { name: string; plan: string }): Promise<{ account: Account; apiKey: string }> {
-    const { apiKey, ...key } = this.#newKey();
+  async function create({ name, plan }: { name: string; plan: string }): Promise<{ account: Account; apiKey: string }> {
+    const { apiKey, ...key } = newKey();
     const account: AccountRecord = {
-      id: this.#runtime.ids.next("acc"),
+      id: ids.next("acc"),
       name: checkName(name),
       plan,
       active: true,
@@ -48,19 +38,18 @@ export class Accounts {
       allowedDomains: [],
       optOutWords: [],
       country: null,
-      createdAt: this.#runtime.clock.now(),
+      createdAt: clock.now(),
       ...key,
     };
-    await retryOnConflict(this.#kv, async () => {
+    await retryOnConflict(kv, async () => {
       const change = new Change().set(accountKeys.account(account.id), account);
-      await this.#assign(change, plan);
+      await assign(change, plan);
       return { change: change.set(accountKeys.apiKey(account.keyHash), account.id), result: undefined };
     });
     return { account: publicPart(account), apiKey };
   }
 
-  async list(): Promise<Account[]> {
-    const kv = this.#kv;
+  async function list(): Promise<Account[]> {
     const accounts = await Array.fromAsync(
       kv.list({ prefix: accountKeys.accounts() }),
       ({ value }) => publicPart(value),
@@ -69,15 +58,15 @@ export class Accounts {
     return accounts.filter(({ id }) => !going.includes(id));
   }
 
-  async get(accountId: string): Promise<Account | null> {
-    const row = await this.#find(accountId);
+  async function get(accountId: string): Promise<Account | null> {
+    const row = await find(accountId);
     return row && publicPart(row.value);
   }
 
   /**
    * Changes an account. Throws Problem not_found, or validation_failed with every bad entry; then nothing is changed.
    */
-  async update(accountId: string, edit: AccountChange): Promise<Account> {
+  async function update(accountId: string, edit: AccountChange): Promise<Account> {
     const checked: AccountChange = {};
     if (edit.name !== undefined) checked.name = checkName(edit.name);
     if (edit.plan !== undefined) checked.plan = edit.plan;
@@ -88,39 +77,39 @@ export class Accounts {
     if (edit.optOutWords !== undefined) checked.optOutWords = [...new Set(edit.optOutWords)];
     if (edit.country !== undefined) checked.country = edit.country;
     if (edit.sealed !== undefined) checked.sealed = edit.sealed;
-    return publicPart(await this.#change(accountId, (record) => ({ ...record, ...checked })));
+    return publicPart(await rewrite(accountId, (record) => ({ ...record, ...checked })));
   }
 
   /**
    * Marks the account for removal: its keys stop working, and the gateway removes it with everything it owns, lines
    * first, now or when it runs next. Throws Problem not_found.
    */
-  async remove(accountId: string): Promise<void> {
-    await retryOnConflict(this.#kv, async () => {
-      const row = await this.#record(accountId);
+  async function remove(accountId: string): Promise<void> {
+    await retryOnConflict(kv, async () => {
+      const row = await record(accountId);
       const change = new Change().check(row).set(row.key, { ...row.value, active: false });
       change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.removal(accountId), true);
       return { change, result: undefined };
     });
-    this.#callers.forget(accountId);
+    callers.forget(accountId);
   }
 
   /** Resolves to a new key; the previous one stops working at once. */
-  async rotateKey(accountId: string): Promise<string> {
-    const { apiKey, ...key } = this.#newKey();
-    await this.#change(accountId, (record) => ({ ...record, ...key }));
+  async function rotateKey(accountId: string): Promise<string> {
+    const { apiKey, ...key } = newKey();
+    await rewrite(accountId, (record) => ({ ...record, ...key }));
     return apiKey;
   }
 
   /**
    * As `rotateKey`, authorised by the current key. Throws Problem api_key_invalid if that is no longer the account's.
    */
-  async replaceKey(old: string): Promise<string> {
-    const { apiKey, ...key } = this.#newKey();
+  async function replaceKey(old: string): Promise<string> {
+    const { apiKey, ...key } = newKey();
     const keyHash = hashApiKey(old);
-    const { value: accountId } = await this.#kv.get(accountKeys.apiKey(keyHash));
+    const { value: accountId } = await kv.get(accountKeys.apiKey(keyHash));
     if (accountId === null) throw keyUnknown();
-    await this.#change(accountId, (record) => {
+    await rewrite(accountId, (record) => {
       // Of several concurrent calls only one succeeds, and its key is the valid one.
       if (record.keyHash !== keyHash) throw keyUnknown();
       return { ...record, ...key };
@@ -129,51 +118,53 @@ export class Accounts {
   }
 
   /** Resolves to the current key, decrypted, for the operator. */
-  async apiKey(accountId: string): Promise<string> {
-    return Buffer.from(this.#seal.open((await this.#record(accountId)).value.sealedKey)).toString();
+  async function apiKey(accountId: string): Promise<string> {
+    return Buffer.from(seal.open((await record(accountId)).value.sealedKey)).toString();
   }
 
-  #newKey(): { apiKey: string; keyHash: string; sealedKey: Uint8Array<ArrayBuffer> } {
-    const apiKey = makeApiKey(this.#runtime.random);
-    return { apiKey, keyHash: hashApiKey(apiKey), sealedKey: this.#seal.seal(Buffer.from(apiKey)) };
+  function newKey(): { apiKey: string; keyHash: string; sealedKey: Uint8Array<ArrayBuffer> } {
+    const apiKey = makeApiKey(random);
+    return { apiKey, keyHash: hashApiKey(apiKey), sealedKey: seal.seal(Buffer.from(apiKey)) };
   }
 
-  async #record(accountId: string): Promise<Row<AccountRecord>> {
-    const row = await this.#find(accountId);
+  async function record(accountId: string): Promise<Row<AccountRecord>> {
+    const row = await find(accountId);
     if (row === null) throw notFound("account");
     return row;
   }
 
   /** Null also for an account that is being removed. */
-  async #find(accountId: string): Promise<Row<AccountRecord> | null> {
+  async function find(accountId: string): Promise<Row<AccountRecord> | null> {
     const [slot, going] = await Promise.all([
-      this.#kv.get(accountKeys.account(accountId)),
-      this.#kv.get(accountKeys.removal(accountId)),
+      kv.get(accountKeys.account(accountId)),
+      kv.get(accountKeys.removal(accountId)),
     ]);
     return isRow(slot) && going.value === null ? slot : null;
   }
 
   /** Adds the assignment of the plan. The commit fails if the plan is removed meanwhile, and a removal after it. */
-  async #assign(change: Change, plan: string): Promise<void> {
-    const slot = await this.#kv.get(accountKeys.plan(plan));
+  async function assign(change: Change, plan: string): Promise<void> {
+    const slot = await kv.get(accountKeys.plan(plan));
     if (slot.value === null) throw invalid("plan", `there is no plan "${plan}"`);
     change.check(slot).add(accountKeys.planChanges(), 1);
   }
 
-  async #change(accountId: string, edit: (record: AccountRecord) => AccountRecord): Promise<AccountRecord> {
-    const changed = await retryOnConflict(this.#kv, async () => {
-      const row = await this.#record(accountId);
+  async function rewrite(accountId: string, edit: (record: AccountRecord) => AccountRecord): Promise<AccountRecord> {
+    const changed = await retryOnConflict(kv, async () => {
+      const row = await record(accountId);
       const next = edit(row.value);
       const change = new Change().check(row).set(accountKeys.account(accountId), next);
-      if (next.plan !== row.value.plan) await this.#assign(change, next.plan);
+      if (next.plan !== row.value.plan) await assign(change, next.plan);
       if (next.keyHash !== row.value.keyHash) {
         change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.apiKey(next.keyHash), accountId);
       }
       return { change, result: next };
     });
-    this.#callers.forget(accountId);
+    callers.forget(accountId);
     return changed;
   }
+
+  return { create, list, get, update, remove, rotateKey, replaceKey, apiKey };
 }
 
 function checkName(name: string): string {

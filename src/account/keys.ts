@@ -32,44 +32,41 @@ interface NewKey extends Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "all
   commitWith?: (change: Change, made: MadeKey) => void;
 }
 
-export class AccountKeys {
-  readonly #deps: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime };
-  /** The keys whose use was recorded within the last minute. */
-  readonly #used: LRUCache<string, true>;
+export type AccountKeys = ReturnType<typeof makeAccountKeys>;
 
-  constructor(deps: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime }) {
-    this.#deps = deps;
-    this.#used = new LRUCache(atMost(MOST_USED, { forMs: USE_EVERY_MS, clock: deps.runtime.clock }));
-  }
+export function makeAccountKeys(
+  { kv, callers, runtime: { clock, ids, random } }: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime },
+) {
+  /** The keys whose use was recorded within the last minute. */
+  const used = new LRUCache<string, true>(atMost(MOST_USED, { forMs: USE_EVERY_MS, clock }));
 
   /** Lists the account's keys, oldest first. */
-  async list(accountId: string): Promise<AccountKey[]> {
-    return await Promise.all((await this.#rows(accountId)).map((row) => this.#shown(row)));
+  async function list(accountId: string): Promise<AccountKey[]> {
+    return await Promise.all((await rows(accountId)).map((row) => shown(row)));
   }
 
   /**
    * Creates a key; `apiKey` is never shown again. Throws Problem validation_failed for a bad entry or too many keys.
    */
-  async create(
+  async function create(
     accountId: string,
     { name, scopes, allowedIps, allowedDomains, commitWith }: NewKey,
   ): Promise<MadeKey> {
-    const { kv, runtime } = this.#deps;
-    const apiKey = makeApiKey(runtime.random);
+    const apiKey = makeApiKey(random);
     const record: KeyRecord = {
-      id: runtime.ids.next("key"),
+      id: ids.next("key"),
       accountId,
       name,
       scopes: SCOPES.filter((scope) => scopes.includes(scope)),
       allowedIps: parseAllowedIps(allowedIps),
       allowedDomains: parseAllowedDomains(allowedDomains),
-      createdAt: runtime.clock.now(),
+      createdAt: clock.now(),
       keyHash: hashApiKey(apiKey),
     };
     const result = { key: publicKey(record, null), apiKey };
     return await retryOnConflict(kv, async () => {
       const made = await kv.get(accountKeys.keysMade(accountId));
-      if ((await this.#rows(accountId)).length >= KEYS_PER_ACCOUNT) {
+      if ((await rows(accountId)).length >= KEYS_PER_ACCOUNT) {
         throw invalid("name", `an account has at most ${KEYS_PER_ACCOUNT} keys`);
       }
       const change = new Change().check(made).set(accountKeys.keysMade(accountId), (made.value ?? 0) + 1)
@@ -81,53 +78,50 @@ export class AccountKeys {
   }
 
   /** Removes a key, which stops working at once. Throws Problem not_found. */
-  async remove(accountId: string, keyId: string): Promise<AccountKey> {
-    const { kv } = this.#deps;
+  async function remove(accountId: string, keyId: string): Promise<AccountKey> {
     const slot = await kv.get(accountKeys.accountKey(accountId, keyId));
     if (slot.value === null) throw notFound("key");
-    const removed = await this.#shown(slot.value);
+    const removed = await shown(slot.value);
     const change = new Change().delete(slot.key).delete(accountKeys.keyByHash(slot.value.keyHash))
       .delete(accountKeys.keyUsed(keyId));
     await kv.commit(change);
-    this.#used.delete(keyId);
+    used.delete(keyId);
     return removed;
   }
 
   /** Resolves to the caller using the key; null if it is not one of these keys. */
-  async authenticate(apiKey: string): Promise<Caller | null> {
-    const { kv, callers } = this.#deps;
+  async function authenticate(apiKey: string): Promise<Caller | null> {
     if (!isApiKeyShaped(apiKey)) return null;
     const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey)));
     if (place === null) return null;
     const slot = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
     const caller = isRow(slot) && await callers.of(place.accountId);
     if (!isRow(slot) || !caller) return null;
-    this.#noteUse(slot);
+    noteUse(slot);
     const { id, name, scopes, allowedIps, allowedDomains } = slot.value;
     return { ...caller, key: { id, name, scopes, allowedIps, allowedDomains } };
   }
 
-  async #rows(accountId: string): Promise<KeyRecord[]> {
+  async function rows(accountId: string): Promise<KeyRecord[]> {
     return await Array.fromAsync(
-      this.#deps.kv.list({ prefix: accountKeys.keysOfAccount(accountId) }),
+      kv.list({ prefix: accountKeys.keysOfAccount(accountId) }),
       ({ value }) => value,
     );
   }
 
-  async #shown(record: KeyRecord): Promise<AccountKey> {
-    return publicKey(record, (await this.#deps.kv.get(accountKeys.keyUsed(record.id))).value);
+  async function shown(record: KeyRecord): Promise<AccountKey> {
+    return publicKey(record, (await kv.get(accountKeys.keyUsed(record.id))).value);
   }
 
   /** Records the time of use, at most once a minute and without delaying the request; not if the key is removed. */
-  #noteUse(row: Row<KeyRecord>): void {
+  function noteUse(row: Row<KeyRecord>): void {
     const keyId = row.value.id;
-    const { kv, runtime: { clock } } = this.#deps;
-    if (this.#used.has(keyId)) return;
-    this.#used.set(keyId, true);
-    kv.commit(new Change().check(row).set(accountKeys.keyUsed(keyId), clock.now())).catch(() =>
-      this.#used.delete(keyId)
-    );
+    if (used.has(keyId)) return;
+    used.set(keyId, true);
+    kv.commit(new Change().check(row).set(accountKeys.keyUsed(keyId), clock.now())).catch(() => used.delete(keyId));
   }
+
+  return { list, create, remove, authenticate };
 }
 
 function publicKey({ accountId: _, keyHash: __, ...key }: KeyRecord, lastUsedAt: number | null): AccountKey {

@@ -3,7 +3,7 @@
  * accounts in it, and the lock of the gateway that uses it.
  */
 import { join } from "node:path";
-import { Accounts } from "../account/accounts.ts";
+import { type Accounts, makeAccounts } from "../account/accounts.ts";
 import { Callers, makeIsSealedAccount } from "../account/callers.ts";
 import { Plans } from "../account/plans.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
@@ -144,7 +144,7 @@ export async function openDataFolder(
       await plans.addDefaults();
     }
     const callers = new Callers({ kv, plans, clock: runtime.clock });
-    const accounts = new Accounts({ kv, seal, callers, runtime });
+    const accounts = makeAccounts({ kv, seal, callers, runtime });
     return { kv, seal, key, plans, accounts, callers, close: () => kv.close() };
   } catch (error) {
     store.close();

@@ -30,23 +30,16 @@ interface ErasuresDeps {
   bell: Pick<Bell, "ring" | "hear">;
 }
 
-export class Erasures {
-  readonly #deps: ErasuresDeps;
-
-  constructor(deps: ErasuresDeps) {
-    this.#deps = deps;
-  }
-
+export function makeErasures({ kv, bell, runtime: { clock, ids } }: ErasuresDeps) {
   /**
    * Starts the erasure of a person, unless one is under way, and waits a few seconds for it. Throws Problem
    * validation_failed for the number of one of the account's sessions, and rate_limited.
    */
-  async begin(accountId: string, asked: Asked): Promise<ErasureRecord> {
-    const { bell, runtime: { clock } } = this.#deps;
-    await this.#refuseOwn(accountId, asked.name);
-    const { id } = await this.#begun(accountId, asked);
+  async function begin(accountId: string, asked: Asked): Promise<ErasureRecord> {
+    await refuseOwn(accountId, asked.name);
+    const { id } = await begun(accountId, asked);
     bell.ring(ERASURE_TOPIC);
-    return await readUntil(() => this.get(accountId, id), ({ doneAt }) => doneAt !== null, {
+    return await readUntil(() => get(accountId, id), ({ doneAt }) => doneAt !== null, {
       clock,
       withinMs: WAIT_MS,
       watch: (changed) => bell.hear(ERASED_TOPIC + id, changed),
@@ -54,45 +47,43 @@ export class Erasures {
   }
 
   /** Resolves to an erasure's record. Throws Problem not_found. */
-  async get(accountId: string, erasureId: string): Promise<ErasureRecord> {
-    const going = (await this.#underWay(accountId)).find(({ id }) => id === erasureId);
+  async function get(accountId: string, erasureId: string): Promise<ErasureRecord> {
+    const going = (await underWay(accountId)).find(({ id }) => id === erasureId);
     // In this order, because the commit that writes the second row deletes the first.
-    const record = going ?? (await this.#deps.kv.get(erasureKeys.done(accountId, erasureId))).value;
+    const record = going ?? (await kv.get(erasureKeys.done(accountId, erasureId))).value;
     if (!record) throw notFound("erasure");
     return record;
   }
 
   /** Reads a page: erasures under way, then completed ones, each newest first. */
-  async page(
+  async function page(
     accountId: string,
     { page, limit }: { page: number; limit: number },
   ): Promise<{ erasures: ErasureRecord[]; total: number }> {
-    const erasures = await this.#underWay(accountId);
-    for await (const { value } of this.#deps.kv.list({ prefix: erasureKeys.doneOf(accountId) }, { reverse: true })) {
+    const erasures = await underWay(accountId);
+    for await (const { value } of kv.list({ prefix: erasureKeys.doneOf(accountId) }, { reverse: true })) {
       erasures.push(value);
     }
     return { erasures: erasures.slice((page - 1) * limit, page * limit), total: erasures.length };
   }
 
-  async #refuseOwn(accountId: string, name: string): Promise<void> {
-    const { kv } = this.#deps;
+  async function refuseOwn(accountId: string, name: string): Promise<void> {
     const slots = await kv.getMany((await lineIdsOf(kv, accountId)).map((lineId) => lineKeys.line(lineId)));
     if (!slots.some(({ value }) => value?.phone === name)) return;
     const message = "is the number of a session of yours: delete the session, or the account";
     throw new Problem("validation_failed", "The number cannot be erased.", { errors: [{ path: "number", message }] });
   }
 
-  async #underWay(accountId: string): Promise<ErasureRecord[]> {
-    const rows = await Array.fromAsync(this.#deps.kv.list({ prefix: erasureKeys.erasuresOf(accountId) }));
+  async function underWay(accountId: string): Promise<ErasureRecord[]> {
+    const rows = await Array.fromAsync(kv.list({ prefix: erasureKeys.erasuresOf(accountId) }));
     return rows.map(({ value }) => recordOf(value)).sort((a, b) => b.askedAt - a.askedAt);
   }
 
-  #begun(accountId: string, { name, keyId }: Asked): Promise<ErasureRow> {
-    const { kv, runtime: { ids, clock } } = this.#deps;
+  function begun(accountId: string, { name, keyId }: Asked): Promise<ErasureRow> {
     return retryOnConflict(kv, async () => {
       const slot = await kv.get(erasureKeys.erasure(accountId, name));
       if (isRow(slot)) return { change: new Change(), result: slot.value };
-      if ((await this.#underWay(accountId)).length >= MOST) {
+      if ((await underWay(accountId)).length >= MOST) {
         throw new Problem("rate_limited", `${MOST} numbers of the account are being erased; wait for one of them.`);
       }
       const isLid = name.endsWith("@lid");
@@ -112,6 +103,8 @@ export class Erasures {
       return { change: new Change().check(slot).set(slot.key, row), result: row };
     });
   }
+
+  return { begin, get, page };
 }
 
 /** Returns the record that is shown and kept, which does not name the person. */

@@ -35,17 +35,12 @@ interface AmendmentsDeps extends CancelDeps {
  * also for another account's id, not_editable or not_revocable, scope_missing for a message that `may` excludes; and NetworkRefusal or NetworkTimeout, in which case
  * nothing is recorded.
  */
-export class Amendments {
-  readonly #deps: AmendmentsDeps;
-
-  constructor(deps: AmendmentsDeps) {
-    this.#deps = deps;
-  }
+export function makeAmendments(deps: AmendmentsDeps) {
+  const { kv, bell, live, runtime: { clock, ids } } = deps;
 
   /** Changes the text of a text message. */
-  async edit(accountId: string, messageId: string, text: string, may = MAY_CHANGE_ALL): Promise<Message> {
-    const { bell, runtime: { clock } } = this.#deps;
-    const message = await this.#own(accountId, messageId, may);
+  async function edit(accountId: string, messageId: string, text: string, may = MAY_CHANGE_ALL): Promise<Message> {
+    const message = await own(accountId, messageId, may);
     if (typeOf(message.content) !== "text") throw notEditable("Only text messages can be edited.");
     // The words of a template are left behind, those of a text may keep the preview of its link.
     const content: OutgoingContent = {
@@ -54,7 +49,7 @@ export class Amendments {
       text,
     };
     const changed = await rewrite(
-      this.#deps.kv,
+      kv,
       messageId,
       (m) => isWaiting(m) && may(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
     );
@@ -62,62 +57,60 @@ export class Amendments {
       ringQueue(bell, changed.sessionId);
       return changed;
     }
-    const sent = await this.#own(accountId, messageId, may);
-    await this.#checkSent(sent, EDITABLE, notEditable);
-    await this.#relay(message, { kind: "edit", target: sent.networkId, text });
-    return await this.#record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
+    const sent = await own(accountId, messageId, may);
+    await checkSent(sent, EDITABLE, notEditable);
+    await relay(message, { kind: "edit", target: sent.networkId, text });
+    return await record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
   }
 
   /** Deletes the message for everyone, or cancels it if it still waits. */
-  async revoke(accountId: string, messageId: string, may = MAY_CHANGE_ALL): Promise<Message> {
-    const { clock } = this.#deps.runtime;
-    const message = await this.#own(accountId, messageId, may);
-    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId], may);
+  async function revoke(accountId: string, messageId: string, may = MAY_CHANGE_ALL): Promise<Message> {
+    const message = await own(accountId, messageId, may);
+    const [cancelled] = await cancelQueued(deps, accountId, [messageId], may);
     if (cancelled) return cancelled;
-    const sent = await this.#own(accountId, messageId, may);
+    const sent = await own(accountId, messageId, may);
     const { networkId, content: { kind } } = sent;
     if (kind === "reaction") throw notRevocable("To remove a reaction, send one with an empty emoji.");
     if (kind === "status") throw notRevocable("A status post cannot be deleted; it disappears after a day.");
-    await this.#checkSent(sent, REVOCABLE, notRevocable);
+    await checkSent(sent, REVOCABLE, notRevocable);
     const target = { networkId, participant: null, fromMe: true };
-    await this.#relay(message, { kind: "revoke", target });
-    return await this.#record(messageId, (m) => ({ ...m, revokedAt: clock.now() }));
+    await relay(message, { kind: "revoke", target });
+    return await record(messageId, (m) => ({ ...m, revokedAt: clock.now() }));
   }
 
   /**
    * Deletes a message from a group of the line. Another participant's message can be deleted only if the line is an
    * admin. Throws as `revoke` does, and not_found for a message of another chat.
    */
-  async revokeInGroup(
+  async function revokeInGroup(
     { lineId, gid }: { lineId: string; gid: string },
     { chat, key, message }: Referred,
   ): Promise<void> {
     if (chat !== gid) throw notFound("message");
     if (message) {
-      await this.revoke(message.accountId, message.id);
+      await revoke(message.accountId, message.id);
       return;
     }
-    const connection = this.#deps.live.connection(lineId);
+    const connection = live.connection(lineId);
     if (!key.fromMe && connection && !(await connection.groups.get(gid)).isAdmin) {
       throw notRevocable("Another participant sent it, and the line is not an admin of the group.");
     }
-    await this.#relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
+    await relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
   }
 
-  async #own(accountId: string, messageId: string, may: MayChange): Promise<Message> {
-    const { value } = await ownMessage(this.#deps.kv, accountId, messageId);
+  async function own(accountId: string, messageId: string, may: MayChange): Promise<Message> {
+    const { value } = await ownMessage(kv, accountId, messageId);
     if (isErased(value)) throw notFound("message");
     assertMayChange(may, value);
     return value;
   }
 
   /** Throws what `refusal` returns for the reason if the message can no longer be changed, or not yet. */
-  async #checkSent(
+  async function checkSent(
     { status, sentAt, revokedAt, sessionId }: Message,
     within: typeof EDITABLE,
     refusal: (detail: string) => Problem,
   ): Promise<void> {
-    const { kv, runtime: { clock } } = this.#deps;
     if (status !== "sent" || sentAt === null) throw refusal(`The message is ${status}.`);
     if (revokedAt !== undefined) throw refusal("The message was deleted.");
     if (clock.now() - sentAt > within.ms) throw refusal(`It was sent more than ${within.text} ago.`);
@@ -128,19 +121,20 @@ export class Amendments {
   }
 
   /** Records a change that the network made. Throws Problem not_found if retention has removed the message since. */
-  async #record(messageId: string, next: (message: Message) => Message): Promise<Message> {
-    const recorded = await rewrite(this.#deps.kv, messageId, next);
+  async function record(messageId: string, next: (message: Message) => Message): Promise<Message> {
+    const recorded = await rewrite(kv, messageId, next);
     if (!recorded) throw notFound("message");
     return recorded;
   }
 
   /** Sends the edit or revocation and waits for the server's acknowledgement. */
-  async #relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
-    const { live, runtime: { ids } } = this.#deps;
+  async function relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
     const outcome = await live.deliver(sessionId, { networkId: ids.network(), to, body });
     if (outcome.kind === "sent") return;
     throw outcome.kind === "unknown" ? new NetworkTimeout(outcome.detail) : new NetworkRefusal(outcome.detail);
   }
+
+  return { edit, revoke, revokeInGroup };
 }
 
 /**

@@ -46,21 +46,19 @@ interface BulkProgress {
   etaAt: number | null;
 }
 
-export class Forecast {
-  readonly #deps: HoldsDeps;
+export type Forecast = ReturnType<typeof makeForecast>;
 
-  constructor(deps: HoldsDeps) {
-    this.#deps = deps;
-  }
+export function makeForecast(deps: HoldsDeps) {
+  const { kv } = deps;
 
   /**
    * Returns what each queued message waits for apart from its turn, by id. Omits messages
    * that only wait for their turn.
    */
-  async waits(messages: readonly Message[]): Promise<Map<string, WaitsFor>> {
+  async function waits(messages: readonly Message[]): Promise<Map<string, WaitsFor>> {
     const waiting = Map.groupBy(messages.filter(({ status }) => status === "queued"), ({ sessionId }) => sessionId);
     const found = [...waiting].map(async ([id, some]) => {
-      const holds = await holdsOf(this.#deps, { accountId: some[0]!.accountId, id });
+      const holds = await holdsOf(deps, { accountId: some[0]!.accountId, id });
       return [...await holds?.of(some) ?? []];
     });
     return new Map((await Promise.all(found)).flat());
@@ -70,9 +68,9 @@ export class Forecast {
    * Measures what waits on the line, reading its whole queue. Throws Problem not_found,
    * also for another account's line.
    */
-  async load(accountId: string, lineId: string): Promise<QueueLoad> {
-    const holds = await this.#holdsOf(accountId, lineId);
-    const queue = new LineQueue(this.#deps.kv, lineId);
+  async function load(accountId: string, lineId: string): Promise<QueueLoad> {
+    const holds = await held(accountId, lineId);
+    const queue = new LineQueue(kv, lineId);
     const [waiting, since] = [await queue.size(), await queue.oldestSince()];
     return {
       waiting,
@@ -86,9 +84,8 @@ export class Forecast {
    * Returns the first `limit` messages of the line, in the order of departure. Throws Problem not_found, also for
    * another account's line.
    */
-  async queue(accountId: string, lineId: string, { limit }: { limit: number }): Promise<QueuedMessage[]> {
-    const { kv } = this.#deps;
-    const holds = await this.#holdsOf(accountId, lineId);
+  async function queue(accountId: string, lineId: string, { limit }: { limit: number }): Promise<QueuedMessage[]> {
+    const holds = await held(accountId, lineId);
     const messages: QueuedMessage["message"][] = [];
     for await (const message of new LineQueue(kv, lineId).each(limit)) {
       // The message may have ended since its queue row was read.
@@ -120,23 +117,21 @@ export class Forecast {
    * Returns the progress of the bulk and when its last message will probably leave. Throws Problem not_found, also for
    * another account's bulk.
    */
-  async bulk(accountId: string, bulkId: string): Promise<BulkProgress> {
-    const { kv } = this.#deps;
+  async function bulk(accountId: string, bulkId: string): Promise<BulkProgress> {
     const bulk = await ownBulk(kv, accountId, bulkId);
     const { sent, failed } = await countsOf(kv, bulkId);
     const queued = bulk.total - sent - failed;
-    return { bulk, queued, sent, failed, etaAt: await this.#eta(bulkId, bulk, queued) };
+    return { bulk, queued, sent, failed, etaAt: await eta(bulkId, bulk, queued) };
   }
 
-  async #holdsOf(accountId: string, lineId: string): Promise<Holds> {
-    const holds = await holdsOf(this.#deps, { accountId, id: lineId });
+  async function held(accountId: string, lineId: string): Promise<Holds> {
+    const holds = await holdsOf(deps, { accountId, id: lineId });
     if (holds?.line?.accountId !== accountId || holds.line.wanted === "deleted") throw notFound("session");
     return holds;
   }
 
-  async #eta(bulkId: string, { accountId, sessionId }: Bulk, queued: number): Promise<number | null> {
-    const { kv } = this.#deps;
-    const holds = await holdsOf(this.#deps, { accountId, id: sessionId });
+  async function eta(bulkId: string, { accountId, sessionId }: Bulk, queued: number): Promise<number | null> {
+    const holds = await holdsOf(deps, { accountId, id: sessionId });
     if (queued === 0 || holds?.line?.status !== "connected" || holds.paused) return null;
     for await (const { value } of kv.list({ prefix: messageKeys.proposalsOfLine(sessionId) })) {
       if (value.bulkId === bulkId) return null;
@@ -167,4 +162,6 @@ export class Forecast {
     for (; left > 0; left--) next(false, 0);
     return last;
   }
+
+  return { waits, load, queue, bulk };
 }

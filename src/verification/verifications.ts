@@ -15,19 +15,12 @@ type NewVerification =
   & Pick<Verification, "sessionId" | "phone" | "purpose" | "asked">
   & { /** How long it stays open. */ ttlMs: number };
 
-export class Verifications {
-  readonly #deps: VerificationsDeps;
-
-  constructor(deps: VerificationsDeps) {
-    this.#deps = deps;
-  }
-
+export function makeVerifications({ kv, runtime: { clock, confirmed, ids, random } }: VerificationsDeps) {
   /** Opens a verification. Throws Problem limit_reached if too many of the account are open. */
-  async open(
+  async function open(
     { account: { id: accountId }, plan }: { account: { id: string }; plan: Pick<Plan, "verifications"> },
     { ttlMs, ...of }: NewVerification,
   ): Promise<Verification> {
-    const { kv, runtime: { clock, ids, random } } = this.#deps;
     return await retryOnConflict(kv, async () => {
       const open = await kv.get(verificationKeys.open(accountId));
       if ((open.value ?? 0n) >= plan.verifications) {
@@ -56,13 +49,14 @@ export class Verifications {
   }
 
   /** Returns the verification as it is now. Throws Problem not_found, also for another account's. */
-  async get(accountId: string, id: string): Promise<Verification> {
-    const { kv, runtime: { confirmed } } = this.#deps;
+  async function get(accountId: string, id: string): Promise<Verification> {
     const { value } = await kv.get(verificationKeys.verification(accountId, id));
     if (value === null) throw notFound("verification");
     // The sweep, which reports the end, comes a little later.
     return isOver(value, confirmed.now()) ? { ...value, status: "expired", reason: EXPIRED } : value;
   }
+
+  return { open, get };
 }
 
 /** The reason of a verification whose time is over. */

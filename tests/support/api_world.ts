@@ -5,7 +5,7 @@
 import { chatsOn } from "./chats.ts";
 import type { Hono } from "@hono/hono";
 import type { Account } from "../../src/account/account.ts";
-import { Accounts } from "../../src/account/accounts.ts";
+import { type Accounts, makeAccounts } from "../../src/account/accounts.ts";
 import { Callers } from "../../src/account/callers.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
@@ -170,9 +170,9 @@ export class ApiWorld implements ApiStage {
     const plans = new Plans(kv);
     if (!after) await plans.set({ ...SANDBOX, name: "tested", ...plan });
     const callers = this.callers = new Callers({ kv, plans, clock: runtime.clock });
-    this.accounts = new Accounts({ kv, seal, callers, runtime });
+    this.accounts = makeAccounts({ kv, seal, callers, runtime });
     this.otherProcess = () =>
-      new Accounts({ kv, seal, callers: new Callers({ kv, plans, clock: runtime.clock }), runtime });
+      makeAccounts({ kv, seal, callers: new Callers({ kv, plans, clock: runtime.clock }), runtime });
     const disk = this.media = await openDiskMediaStore(this.#folder, runtime);
     const media = bucket
       ? makeBucketMediaStore({

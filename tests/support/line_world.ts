@@ -11,7 +11,7 @@ import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
 import type { MediaStore } from "../../src/media/store.ts";
 import { laneOf } from "../../src/line/chats.ts";
-import { Forecast } from "../../src/line/forecast.ts";
+import { type Forecast, makeForecast } from "../../src/line/forecast.ts";
 import { makeQueued, type Queued } from "../../src/message/queue_changes.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
 import type { Message } from "../../src/message/message.ts";
@@ -170,7 +170,7 @@ export class World {
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: this.clock.now() }),
       bell: this.bell,
     });
-    this.forecast = new Forecast({ kv, clock: this.clock, callers: this.callers });
+    this.forecast = makeForecast({ kv, clock: this.clock, callers: this.callers });
     await this.supervisor.start();
     await settle();
   }

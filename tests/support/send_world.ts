@@ -1,5 +1,5 @@
 /** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
-import { Accounts } from "../../src/account/accounts.ts";
+import { type Accounts, makeAccounts } from "../../src/account/accounts.ts";
 import { Callers } from "../../src/account/callers.ts";
 import { Idempotency } from "../../src/account/idempotency.ts";
 import { type Plan, UNLIMITED } from "../../src/account/plan.ts";
@@ -40,7 +40,7 @@ export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
   return {
     runtime,
     kv,
-    accounts: new Accounts({ kv, callers, runtime, seal }),
+    accounts: makeAccounts({ kv, callers, runtime, seal }),
     callers,
     idempotency,
     accept: makeAccept({

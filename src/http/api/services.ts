@@ -2,16 +2,16 @@
 import type { Accounts } from "../../account/accounts.ts";
 import type { Callers } from "../../account/callers.ts";
 import { Idempotency, type RepeatableRequest } from "../../account/idempotency.ts";
-import { AccountKeys } from "../../account/keys.ts";
+import { makeAccountKeys } from "../../account/keys.ts";
 import type { SafeFetch } from "../../egress/safe_fetch.ts";
-import { Erasures } from "../../erasure/erasures.ts";
+import { makeErasures } from "../../erasure/erasures.ts";
 import { ChatIndex } from "../../chat/chat_index.ts";
 import type { EventLog } from "../../event/event_log.ts";
 import { makeLines } from "../../line/lines.ts";
-import { Amendments } from "../../line/amendments.ts";
+import { makeAmendments } from "../../line/amendments.ts";
 import { laneOf } from "../../line/chats.ts";
 import { ChatHistory } from "../../line/chat_history.ts";
-import { Forecast } from "../../line/forecast.ts";
+import { makeForecast } from "../../line/forecast.ts";
 import type { SessionNames } from "../../line/line_row.ts";
 import type { LiveLines } from "../../line/live.ts";
 import type { Lookups } from "../../line/lookups.ts";
@@ -40,7 +40,7 @@ import type { Claims } from "../../cluster/holder.ts";
 import type { Bell } from "../../store/bell.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
-import { Verifications } from "../../verification/verifications.ts";
+import { makeVerifications } from "../../verification/verifications.ts";
 import { makeDeliveryLog } from "../../webhook/delivery_log.ts";
 import type { WebhookOwner } from "../../webhook/dispatcher.ts";
 import { urlTarget } from "../../webhook/url_target.ts";
@@ -93,7 +93,7 @@ export function makeServices(deps: ServicesDeps) {
   const { kv, runtime, runtime: { clock }, callers, claims, network, media, links, names, webhookOwner: owner } = deps;
   const idempotency = new Idempotency({ ...deps, isShared: claims !== null });
   const chats = new ChatIndex({ kv, network });
-  const keys = new AccountKeys(deps);
+  const keys = makeAccountKeys(deps);
   const serveFile = makeServeFile({ media, runtime });
   const clientAddress = makeClientAddress(deps.trustedProxies);
   const lines = makeLines(deps);
@@ -107,22 +107,22 @@ export function makeServices(deps: ServicesDeps) {
     lines,
     accept: deps.accepted(makeAccept({ ...deps, idempotency, sessionName: names.of })),
     replay: (request: RepeatableRequest) => findReplay({ kv, idempotency }, request),
-    erasures: new Erasures(deps),
+    erasures: makeErasures(deps),
     references: new References(deps),
     history: new History(kv),
     filled: (messages: readonly Message[]) => filled(kv, messages),
     proposals: async (accountId: string, page: { page: number; limit: number }) =>
       await proposalsOf(kv, await lineIdsOf(kv, accountId), page),
     templates: makeTemplates(deps),
-    verifications: new Verifications(deps),
+    verifications: makeVerifications(deps),
     queued: makeQueued({
       ...deps,
       clock,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
     }),
-    amendments: new Amendments(deps),
+    amendments: makeAmendments(deps),
     tallyOf: makeTallyOf(kv),
-    forecast: new Forecast({ kv, clock, callers }),
+    forecast: makeForecast({ kv, clock, callers }),
     unread: new Unread({ kv, clock, chats }),
     chatHistory: new ChatHistory({ kv, chats }),
     quotaView: makeQuotaView({ kv, clock }),

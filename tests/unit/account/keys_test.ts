@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { AccountKeys } from "../../../src/account/keys.ts";
+import { makeAccountKeys } from "../../../src/account/keys.ts";
 import type { Callers } from "../../../src/account/callers.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -11,7 +11,7 @@ Deno.test("the last use of a key is noted to the minute", async () => {
   const kv = new MemoryKv();
   const runtime = testRuntime();
   const callers = { of: () => Promise.resolve({}) } as unknown as Callers;
-  const keys = new AccountKeys({ kv, callers, runtime });
+  const keys = makeAccountKeys({ kv, callers, runtime });
   const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
   const notedAfter = async (ms: number) => {
     await runtime.clock.advance(ms);
@@ -29,7 +29,7 @@ Deno.test("a key that is removed while it is used leaves no row behind", async (
   const kv = new MemoryKv();
   const asked = Promise.withResolvers<void>();
   const callers = { of: () => asked.promise.then(() => ({})) } as unknown as Callers;
-  const keys = new AccountKeys({ kv, callers, runtime: testRuntime() });
+  const keys = makeAccountKeys({ kv, callers, runtime: testRuntime() });
   const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
   const using = keys.authenticate(apiKey);
   await settle();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chatsOn } from "../../support/chats.ts";
 import { testBell, testEvents } from "../../support/bell.ts";
 import { erasePeople } from "../../../src/erasure/erase.ts";
-import { Erasures } from "../../../src/erasure/erasures.ts";
+import { makeErasures } from "../../../src/erasure/erasures.ts";
 import { erasureKeys } from "../../../src/erasure/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
@@ -99,7 +99,7 @@ Deno.test("a person is erased the same however often it is cut short, and what w
   withSendWorld(async (world) => {
     const { kv, runtime, history } = world;
     const { ids, recorder, network, removed, deps } = await aPast(world);
-    const erasures = new Erasures({ kv, runtime, bell: deps.bell });
+    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
     const asked = await passing(world, erasures.begin(ACCOUNT, { name: ANA, keyId: null }));
     assert.equal(asked.doneAt, null, "nobody has begun");
 
@@ -163,7 +163,7 @@ Deno.test("an account waits for its own erasures, not for another's", () =>
   withSendWorld(async (world) => {
     const { kv, runtime } = world;
     const { deps } = await aPast(world);
-    const erasures = new Erasures({ kv, runtime, bell: deps.bell });
+    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
     const asked = [[ACCOUNT, "34600000002"], [ACCOUNT, "34600000001"], ["acc_2", "34600000002"]] as const;
     const ids: string[] = [];
     for (const [account, name] of asked) {
@@ -199,7 +199,7 @@ Deno.test("an erasure that fails holds up no other account's, and goes on when i
   withSendWorld(async (world) => {
     const { kv, runtime } = world;
     const { deps } = await aPast(world);
-    const erasures = new Erasures({ kv, runtime, bell: deps.bell });
+    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
     const ids: string[] = [];
     for (const account of [ACCOUNT, "acc_2"]) {
       ids.push((await passing(world, erasures.begin(account, { name: ANA, keyId: null }))).id);

@@ -1,6 +1,6 @@
 /** Until when, and what, may be changed and deleted after it was sent; what the network says counts. */
 import assert from "node:assert/strict";
-import { Amendments } from "../../../src/line/amendments.ts";
+import { makeAmendments } from "../../../src/line/amendments.ts";
 import type { Referred } from "../../../src/line/references.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
@@ -21,7 +21,7 @@ async function scene(fields: Partial<Message> = {}) {
   const { outcome } = world.network;
   world.network.outcome = (message, connection) => (bodies.push(message.body), outcome(message, connection));
   const { kv, runtime, supervisor: live } = world;
-  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, bell: { ring() {} } });
+  const amendments = makeAmendments({ kv, runtime, recorder: NOTHING_WAITS, live, bell: { ring() {} } });
   return { world, id, networkId, bodies, amendments };
 }
 
@@ -104,7 +104,7 @@ Deno.test("a message that retention removes during its change is not found", asy
       return await supervisor.deliver(...sent);
     },
   };
-  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, bell: { ring() {} } });
+  const amendments = makeAmendments({ kv, runtime, recorder: NOTHING_WAITS, live, bell: { ring() {} } });
   await assert.rejects(amendments.edit(ACCOUNT, id, "better"), { code: "not_found" });
   assert.equal(bodies.length, 1);
   await supervisor.stop();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Forecast } from "../../../src/line/forecast.ts";
+import { makeForecast } from "../../../src/line/forecast.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
@@ -21,7 +21,7 @@ Deno.test("a message that ends while the queue is read is not shown", async () =
         }
         : (kv[name] as () => unknown).bind(kv),
   });
-  const shown = await new Forecast({ kv: racing, clock: world.clock, callers: world.callers }).queue(
+  const shown = await makeForecast({ kv: racing, clock: world.clock, callers: world.callers }).queue(
     ACCOUNT,
     "ses_1",
     {
@@ -34,7 +34,7 @@ Deno.test("a message that ends while the queue is read is not shown", async () =
 
 Deno.test("a message to a new chat waits for it while the network lets the account start none, one to a known chat does not", async () => {
   const world = await connectedWorld({ delays: { minMs: PAUSE_MS, maxMs: PAUSE_MS } });
-  const forecast = new Forecast({ kv: world.kv, clock: world.clock, callers: world.callers });
+  const forecast = makeForecast({ kv: world.kv, clock: world.clock, callers: world.callers });
   const known = { to: "34600000001" };
   await world.accept("ses_1", known);
   await world.clock.advance(0);

@@ -9,7 +9,7 @@ import type { Caller } from "../../../src/account/account.ts";
 import { Idempotency } from "../../../src/account/idempotency.ts";
 import { Problem } from "../../../src/errors.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
-import { Amendments } from "../../../src/line/amendments.ts";
+import { makeAmendments } from "../../../src/line/amendments.ts";
 import { keepHeard, laneOf } from "../../../src/line/chats.ts";
 import { LINE_TOPIC } from "../../../src/line/live.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
@@ -164,7 +164,7 @@ async function run(seed: number): Promise<void> {
       memory,
       events,
       accept: makeAccept({ ...deps, events, sessionName, idempotency }),
-      amendments: new Amendments({ ...deps, live }),
+      amendments: makeAmendments({ ...deps, live }),
       queued: makeQueued({ ...deps, clock: runtime.clock, laneOf: laneOfChat }),
     };
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { sweepVerifications } from "../../../src/verification/ends.ts";
 import { verificationKeys } from "../../../src/verification/rows.ts";
-import { Verifications } from "../../../src/verification/verifications.ts";
+import { makeVerifications } from "../../../src/verification/verifications.ts";
 import { removeAccounts } from "../../../src/erasure/account_removal.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
@@ -14,8 +14,8 @@ const NUMBER = "34600000009";
 const TTL_MS = 600_000;
 let made = 0;
 
-function makeVerifications({ kv, runtime }: World, most = 10) {
-  const verifications = new Verifications({ kv, runtime });
+function verificationsOf({ kv, runtime }: World, most = 10) {
+  const verifications = makeVerifications({ kv, runtime });
   const caller = { account: { id: ACCOUNT }, plan: { verifications: most } };
   return {
     open: (asked: string | null = null, purpose: string | null = null) =>
@@ -59,7 +59,7 @@ async function openOnes({ kv }: World): Promise<bigint | null> {
 
 Deno.test("the code passes once, with the number and the chat, whoever sends it again", async () => {
   const world = await connectedWorld();
-  const { open, get } = makeVerifications(world);
+  const { open, get } = verificationsOf(world);
   const { id, code } = await open();
   await says(world, code.toLowerCase());
   await says(world, code, { number: "34600000001", chat: "34600000001@s.whatsapp.net" });
@@ -73,7 +73,7 @@ Deno.test("the code passes once, with the number and the chat, whoever sends it 
 
 Deno.test("two messages with one code at once pass it once", async () => {
   const world = await connectedWorld();
-  const { open } = makeVerifications(world);
+  const { open } = verificationsOf(world);
   const { code } = await open();
   const people = ["34600000001", "34600000002", "34600000003", "34600000004"];
   await Promise.all(people.map((number) => says(world, code, { number, chat: `${number}@s.whatsapp.net` })));
@@ -92,7 +92,7 @@ const OTHERS: [name: string, fields: Partial<Incoming>][] = [
 for (const [name, fields] of OTHERS) {
   Deno.test(`${name} does not answer a verification`, async () => {
     const world = await connectedWorld();
-    const { open, get } = makeVerifications(world);
+    const { open, get } = verificationsOf(world);
     const { id, code } = await open();
     await says(world, code, fields);
     assert.deepEqual([(await get(id)).status, await told(world)], ["pending", []]);
@@ -110,7 +110,7 @@ const NUMBERS: [asked: string, number: string | null, reason: string | null][] =
 for (const [asked, number, reason] of NUMBERS) {
   Deno.test(`${number ?? "a hidden number"} ${reason ? "fails" : "passes"} where ${asked} is asked for`, async () => {
     const world = await connectedWorld();
-    const { open, get } = makeVerifications(world);
+    const { open, get } = verificationsOf(world);
     const { id, code } = await open(asked);
     await says(world, code, { number, chat: "123456@lid" });
     assert.deepEqual(await told(world), [reason ? { id, reason } : { id, number, chat: "123456@lid" }]);
@@ -123,7 +123,7 @@ for (const [asked, number, reason] of NUMBERS) {
 
 Deno.test("its time ends it: for a code at once, for the event with the sweep, and once", async () => {
   const world = await connectedWorld();
-  const { open, get } = makeVerifications(world);
+  const { open, get } = verificationsOf(world);
   const [late, silent] = [await open(), await open()];
   await world.clock.advance(TTL_MS - 1);
   assert.equal(await sweep(world), 0);
@@ -140,7 +140,7 @@ Deno.test("its time ends it: for a code at once, for the event with the sweep, a
 
 Deno.test("what ended a day ago is gone", async () => {
   const world = await connectedWorld();
-  const { open, get } = makeVerifications(world);
+  const { open, get } = verificationsOf(world);
   const { id, code } = await open();
   await says(world, code);
   const over = world.clock.now() + 24 * 3_600_000;
@@ -154,7 +154,7 @@ Deno.test("what ended a day ago is gone", async () => {
 
 Deno.test("no more than the plan allows are open, also when they come at once", async () => {
   const world = await connectedWorld();
-  const { open } = makeVerifications(world, 3);
+  const { open } = verificationsOf(world, 3);
   const all = await Promise.allSettled(Array.from({ length: 8 }, () => open()));
   const opened = all.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
   assert.equal(opened.length, 3);
@@ -167,7 +167,7 @@ Deno.test("no more than the plan allows are open, also when they come at once", 
 
 Deno.test("a removed account leaves none behind", async () => {
   const world = await connectedWorld();
-  const { open } = makeVerifications(world);
+  const { open } = verificationsOf(world);
   const { code } = await open();
   await open();
   await says(world, code);
