@@ -1,6 +1,6 @@
 /** Runs `paloma sandbox`. Loaded only for that command, because no gateway needs it. */
 import { type Gateway, startGateway } from "../app.ts";
-import type { Config, WhatsAppConfig } from "../config.ts";
+import type { Config } from "../config.ts";
 import { placeOf } from "../data/data_folder.ts";
 import { lineKeys } from "../line/rows.ts";
 import { openLog, quietConsole } from "../ops/log.ts";
@@ -72,11 +72,12 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
 
   await withNetwork(base, runtime, async (network, caFile) => {
     const dataDir = isTemporary ? await Deno.makeTempDir({ prefix: "paloma-sandbox-" }) : base.dataDir;
+    const { url, rootKey, mediaUrl } = network;
     const config: Config = {
       ...base,
       dataDir,
       outboundAllow: [...base.outboundAllow, "127.0.0.0/8", "::1", "localhost"],
-      whatsapp: whatsappOf(network, caFile),
+      whatsapp: { url, rootKey, mediaUrl, ca: caFile, version: null },
     };
     try {
       const emulation = options.cloud ? emulationOn(network, runtime) : undefined;
@@ -125,8 +126,9 @@ async function withNetwork(
   run: (network: SandboxNetwork, caFile: string) => Promise<void>,
 ): Promise<void> {
   const network = await networkAt(sandboxPort, runtime);
-  const caFile = await writeCa(network.caPem);
+  const caFile = await Deno.makeTempFile({ prefix: "paloma-sandbox-", suffix: ".pem" });
   try {
+    await Deno.writeTextFile(caFile, network.caPem);
     await run(network, caFile);
   } finally {
     await network.close();
@@ -215,16 +217,6 @@ function randomHex({ random }: Runtime, bytes: number): string {
 /** Returns the sandbox's log level: warnings, unless a level was set, because its output suffices on a terminal. */
 function quieter(config: Config, options: SandboxOptions): Config["logLevel"] {
   return isSet(options, "PALOMA_LOG_LEVEL") ? config.logLevel : "warn";
-}
-
-async function writeCa(pem: string): Promise<string> {
-  const path = await Deno.makeTempFile({ prefix: "paloma-sandbox-", suffix: ".pem" });
-  await Deno.writeTextFile(path, pem);
-  return path;
-}
-
-function whatsappOf(network: SandboxNetwork, caFile: string): WhatsAppConfig {
-  return { url: network.url, rootKey: network.rootKey, mediaUrl: network.mediaUrl, ca: caFile, version: null };
 }
 
 function environmentOf(network: SandboxNetwork, caFile: string): Record<string, string> {

@@ -6,7 +6,7 @@ import type { Random, Runtime } from "../../runtime.ts";
 
 const INVITE_BYTES = 16;
 
-export interface Group {
+export class Group {
   readonly jid: string;
   /** How its members are addressed: by LID (today's groups) or by phone number (older ones). */
   readonly addressing: AddressForm;
@@ -19,55 +19,49 @@ export interface Group {
   participants: readonly Account[];
   readonly admins: Set<Account>;
   subject: string;
-  description: { id: string; text: string } | null;
+  description: { id: string; text: string } | null = null;
   /** Whether only admins may write. */
-  announce: boolean;
+  announce = false;
   /** Whether only admins may change the group's info. */
-  locked: boolean;
+  locked = false;
   /** Seconds after which messages disappear; 0 for never. */
-  ephemeral: number;
+  ephemeral = 0;
   /** Whether an admin must approve those who join by the invite. */
-  approval: boolean;
+  approval = false;
   /** The part of the invite link after `https://chat.whatsapp.com/`. */
   invite: string;
   /** URL of the group's picture on the media host; null if there is none. */
-  picture: string | null;
+  picture: string | null = null;
   /** Accounts that have requested to join, and when (Unix ms). */
-  readonly requests: Map<Account, number>;
+  readonly requests = new Map<Account, number>();
+
+  constructor(jid: string, { subject, participants, addressing }: NewGroup, { clock, random }: Runtime) {
+    this.jid = jid;
+    this.subject = subject;
+    this.participants = participants;
+    this.addressing = addressing;
+    this.creator = this.superadmin = participants[0]!;
+    this.admins = new Set([this.creator]);
+    this.createdAt = clock.now();
+    this.invite = newInvite(random);
+  }
 }
+
+/** `participants` must not be empty. */
+type NewGroup = Pick<Group, "subject" | "participants" | "addressing">;
 
 export class Groups {
   #byJid = new Map<string, Group>();
   /** Invites that were replaced. */
   #revoked = new Set<string>();
 
-  /** Creates a group; `participants` must not be empty. */
-  create(
-    details: Pick<Group, "subject" | "participants" | "addressing">,
-    { clock, random }: Runtime,
-  ): Group {
+  create(details: NewGroup, runtime: Runtime): Group {
     let jid: string;
     do {
-      const digits = Array.from({ length: 17 }, () => random.between(0, 9)).join("");
+      const digits = Array.from({ length: 17 }, () => runtime.random.between(0, 9)).join("");
       jid = makeJid(`1${digits}`, "g.us");
     } while (this.#byJid.has(jid));
-    const creator = details.participants[0]!;
-    const group: Group = {
-      jid,
-      creator,
-      superadmin: creator,
-      createdAt: clock.now(),
-      ...details,
-      admins: new Set([creator]),
-      description: null,
-      announce: false,
-      locked: false,
-      ephemeral: 0,
-      approval: false,
-      invite: newInvite(random),
-      picture: null,
-      requests: new Map(),
-    };
+    const group = new Group(jid, details, runtime);
     this.#byJid.set(jid, group);
     return group;
   }
