@@ -60,16 +60,13 @@ export class Traces {
   }
 
   /** Returns a copy in which no text names the person. */
-  redact<T>(value: T): T {
-    return this.#redacted(value) as T;
-  }
-
-  #redacted(value: unknown): unknown {
+  redact<T>(value: T): T;
+  redact(value: unknown): unknown {
     if (typeof value === "string") return value.replace(this.#names, ERASED);
     if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-    if (Array.isArray(value)) return value.map((member) => this.#redacted(member));
+    if (Array.isArray(value)) return value.map((member) => this.redact(member));
     return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [this.#redacted(name), this.#redacted(member)]),
+      Object.entries(value).map(([name, member]) => [this.redact(name), this.redact(member)]),
     );
   }
 }

@@ -323,7 +323,7 @@ function openParts(
 function linkingEvents({ events, isOver, finish }: Owner, auth: AuthState, log: Log): PairingEvents {
   return {
     qr: (text) => isOver() || events.qr(text),
-    code: (code) => isOver() || events.pairingCode(code),
+    pairingCode: (code) => isOver() || events.pairingCode(code),
     passkey: (request) => isOver() || events.passkey(request),
     linked: () => isOver() || events.linked(identityOf(auth.creds)),
     expired: (detail) => finish({ ...closeReason("link_expired"), ...(detail ? { detail } : {}) }),

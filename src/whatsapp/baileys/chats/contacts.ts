@@ -210,11 +210,8 @@ export function makeChats({ socket, presence, runtime: { clock } }: ChatsOptions
 
     async namesOf(chat) {
       const { lidMapping } = socket.signalRepository;
-      const other = isPnUser(chat)
-        ? await answerOf(clock, lidMapping.getLIDForPN(chat), "resolve the chat's address")
-        : isLidUser(chat)
-        ? await answerOf(clock, lidMapping.getPNForLID(chat), "resolve the chat's address")
-        : null;
+      const asked = isPnUser(chat) ? lidMapping.getLIDForPN(chat) : isLidUser(chat) && lidMapping.getPNForLID(chat);
+      const other = asked && await answerOf(clock, asked, "resolve the chat's address");
       return other ? [chat, jidNormalizedUser(other)] : [chat];
     },
 

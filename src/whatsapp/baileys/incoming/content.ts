@@ -12,7 +12,7 @@ import type { Timer } from "../rows.ts";
 import { LONGEST_ID } from "../stanza.ts";
 import { writtenJid } from "../jids.ts";
 import { type Field, type Message, type Notes, rowsOf } from "./kinds/kinds.ts";
-import { type Details, first, lines, plain, present, presentOrNull, type Said } from "./kinds/said.ts";
+import { type Details, first, isEmpty, lines, plain, present, type Said } from "./kinds/said.ts";
 
 export type { MediaContent, MediaKind } from "./kinds/said.ts";
 
@@ -45,7 +45,7 @@ export function contentOf(message: Message): FullContent | null {
   });
   return {
     ...content,
-    details: Object.keys(details).length ? details : null,
+    details: isEmpty(details) ? null : details,
     ...contextOf(info),
     viewOnce,
     change,
@@ -162,16 +162,16 @@ function besideOf(info: proto.IContextInfo): Details {
   const { forwardedNewsletterMessageInfo: channel, quotedAd, actionLink, groupMentions } = info;
   const card = adOf(info) ? null : info.externalAdReply;
   return {
-    forwardedFrom: presentOrNull({
+    forwardedFrom: present({
       id: writtenJid(channel?.newsletterJid),
       name: channel?.newsletterName || info.forwardedAiBotMessageInfo?.botName,
     }),
     memberLabel: info.memberLabel?.label,
-    preview: presentOrNull({
+    preview: present({
       title: lines([card?.title, quotedAd?.advertiserName]),
       text: lines([card?.body, quotedAd?.caption]),
     }),
-    action: actionLink && presentOrNull({ text: actionLink.buttonTitle, url: actionLink.url }),
+    action: actionLink && present({ text: actionLink.buttonTitle, url: actionLink.url }),
     groups: first(groupMentions).map(({ groupJid, groupSubject }) =>
       present({ id: writtenJid(groupJid), name: groupSubject })
     ).toArray(),
@@ -207,6 +207,6 @@ function adOf(info: proto.IContextInfo): Incoming["ad"] {
     conversionSource: info.conversionSource,
     entryPoint: info.entryPointConversionSource,
   });
-  if (Object.keys(source).length === 0) return null;
+  if (isEmpty(source)) return null;
   return present({ title, body, mediaUrl, ...source }) as Record<string, string>;
 }

@@ -42,7 +42,10 @@ export async function takeHistory(
   },
 ): Promise<void> {
   try {
-    const packed = await partOf(notification, { host, clock });
+    const { initialHistBootstrapInlinePayload: inline } = notification;
+    const packed = inline?.length
+      ? [inline]
+      : await wholeFile({ kind: "md-msg-hist", file: notification }, { host, clock });
     const { tokens, salt } = await readOutside({ read: "history" }, packed);
     for (const some of inBatches(tokens, TOKENS_AT_ONCE)) {
       await keepTokens(keys, some.map(({ chat, ...token }) => ({ chat: jidNormalizedUser(chat), ...token })));
@@ -60,11 +63,6 @@ export async function takeHistory(
 
 /** Id of the row that holds the salt. */
 export const SALT_ID = "salt";
-
-async function partOf(file: HistoryNotification, from: { host: MediaHost; clock: Clock }): Promise<Uint8Array[]> {
-  if (file.initialHistBootstrapInlinePayload?.length) return [file.initialHistBootstrapInlinePayload];
-  return await wholeFile({ kind: "md-msg-hist", file }, from);
-}
 
 /**
  * Downloads a file that a device of the account made for the others. Throws RangeError above the size limit, and as

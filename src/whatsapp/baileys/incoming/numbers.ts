@@ -6,6 +6,7 @@
 import { errorName } from "../../../base/retry.ts";
 import {
   isJidGroup,
+  isLidUser,
   isPnUser,
   jidDecode,
   S_WHATSAPP_NET,
@@ -18,6 +19,7 @@ import { Batcher } from "../../../base/batcher.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { within } from "../../../base/within.ts";
+import { numberIn, plainJid } from "../jids.ts";
 import { askAboutUsers } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 
@@ -62,17 +64,14 @@ export async function keptLidOf(keys: SignalKeyStore, number: string): Promise<s
 
 /** Returns all names of a chat, without device: a person has a number and a LID, as far as they are known. */
 export async function keptNamesOf(keys: SignalKeyStore, jid: string): Promise<string[]> {
-  const { user = "", server } = jidDecode(jid) ?? {};
-  if (server === "lid" || server === "hosted.lid") {
-    const lid = `${user}@lid`;
-    const phone = await keptPhoneOf(keys, lid);
-    return phone === null ? [lid] : [lid, phone];
-  }
-  if (server === "s.whatsapp.net" || server === "hosted") {
-    const lid = await keptLidOf(keys, user);
-    return [`${user}${S_WHATSAPP_NET}`, ...lid === null ? [] : [lid]];
-  }
-  return [jid];
+  const name = plainJid(jid);
+  const number = numberIn(name);
+  const other = number !== null
+    ? await keptLidOf(keys, number)
+    : isLidUser(name)
+    ? await keptPhoneOf(keys, name)
+    : null;
+  return other === null ? [name] : [name, other];
 }
 
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {

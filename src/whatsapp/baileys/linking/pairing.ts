@@ -27,7 +27,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { PasskeyRequest } from "../../connection.ts";
+import type { ConnectionEvents } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Migration } from "../outgoing/addressing.ts";
 import { bytesIn, withhold } from "../stanza.ts";
@@ -41,11 +41,7 @@ const FIRST_REF_MS = 60_000;
 const NEXT_REF_MS = 20_000;
 const PING_MS = 3_000;
 
-export interface PairingEvents {
-  qr(text: string): void;
-  code(code: string): void;
-  /** A person has to act on the account's passkey. Null: no longer. */
-  passkey(request: PasskeyRequest | null): void;
+export interface PairingEvents extends Pick<ConnectionEvents, "qr" | "pairingCode" | "passkey"> {
   /** The phone has accepted, and the credentials are on disk. */
   linked(): void;
   /** All refs were shown and nobody scanned, or a step with code or passkey failed. `reason` is one sentence, if known. */
@@ -153,7 +149,7 @@ export class Pairing {
   }
 
   async #showCode(phone: string): Promise<void> {
-    this.#events.code(await this.#code.ask(phone));
+    this.#events.pairingCode(await this.#code.ask(phone));
   }
 
   async #linkCode(stanza: BinaryNode): Promise<void> {

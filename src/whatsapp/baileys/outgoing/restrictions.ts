@@ -90,10 +90,6 @@ export function makeRestrictions({ socket, clock, saltOf, restriction, changed }
     return good?.token ?? null;
   }
 
-  async function hasToken(jid: string): Promise<boolean> {
-    return await given(jid) !== null;
-  }
-
   function coldToken(jid: string, salt: Uint8Array): Uint8Array {
     const known = coldTokens.get(jid);
     if (known?.salt === salt) return known.token;
@@ -143,14 +139,14 @@ export function makeRestrictions({ socket, clock, saltOf, restriction, changed }
     /** Whether the network would accept a message to this chat, as far as is known. Throws StoreError. */
     async allows(to: string): Promise<boolean> {
       if (!present || isJidGroup(to)) return true;
-      return await hasToken(/^\d+$/.test(to) ? `${to}${S_WHATSAPP_NET}` : jidNormalizedUser(to));
+      return await given(/^\d+$/.test(to) ? `${to}${S_WHATSAPP_NET}` : jidNormalizedUser(to)) !== null;
     },
     /**
      * Returns what a message needs besides the token that the library adds: for a chat without one, a token generated
      * for its LID (`cstoken`). Throws StoreError.
      */
     async tokenFor(jid: string): Promise<BinaryNode[]> {
-      if (!isLidUser(jid) || await hasToken(jid)) return [];
+      if (!isLidUser(jid) || await given(jid) !== null) return [];
       const salt = await saltOf();
       return salt ? [{ tag: "cstoken", attrs: {}, content: coldToken(jidNormalizedUser(jid), salt) }] : [];
     },

@@ -5,13 +5,13 @@ import {
   type Details,
   file,
   first,
+  isEmpty,
   lines,
   type MediaContent,
   MOST_MEMBERS,
   placeOf,
   plain,
   present,
-  presentOrNull,
   type Said,
 } from "./said.ts";
 import { writtenJid } from "../../jids.ts";
@@ -21,15 +21,7 @@ const MOST_BUTTONS = 100;
 const MOST_CARDS = 20;
 
 /** What stands above a text: a title, or a file, a place or a product. */
-interface Header {
-  title?: string | null;
-  subtitle?: string | null;
-  documentMessage?: proto.Message.IDocumentMessage | null;
-  imageMessage?: proto.Message.IImageMessage | null;
-  videoMessage?: proto.Message.IVideoMessage | null;
-  locationMessage?: proto.Message.ILocationMessage | null;
-  productMessage?: proto.Message.IProductMessage | null;
-}
+type Header = proto.Message.InteractiveMessage.IHeader;
 
 /** Returns the text with what its header holds: its words in the details, its file as the message's. */
 function headed(text: string | null | undefined, header: Header | null | undefined, details: Details): Said {
@@ -54,7 +46,7 @@ function headed(text: string | null | undefined, header: Header | null | undefin
   ];
   const said = plain("unknown", text || words.find(Boolean) || of?.text, {
     header: lines(words),
-    location: locationMessage && presentOrNull(placeOf(locationMessage)),
+    location: locationMessage && present(placeOf(locationMessage)),
     ...of?.details,
     ...present(details),
   });
@@ -117,7 +109,7 @@ export function interactive(m: proto.Message.IInteractiveMessage): Said {
   return headed(body?.text, header, {
     footer: footer?.text,
     buttons: flows.flatMap(({ buttons }) => buttons),
-    order: flows.find(({ order }) => order !== null)?.order,
+    order: flows.find(({ order }) => !isEmpty(order))?.order,
     cards,
     offer: nativeFlowMessage && offerOf(nativeFlowMessage),
     shop: shopStorefrontMessage?.id,
@@ -126,15 +118,15 @@ export function interactive(m: proto.Message.IInteractiveMessage): Said {
 }
 
 /** An offer that ends some time, which stands beside the buttons. */
-function offerOf({ messageParamsJson }: proto.Message.InteractiveMessage.INativeFlowMessage): Details | null {
+function offerOf({ messageParamsJson }: proto.Message.InteractiveMessage.INativeFlowMessage): Details {
   const { text, url, copy_code } = (recordOf(messageParamsJson).limited_time_offer ?? {}) as Record<string, unknown>;
-  return presentOrNull({ text: textOf(text), url: textOf(url), copy: textOf(copy_code) });
+  return present({ text: textOf(text), url: textOf(url), copy: textOf(copy_code) });
 }
 
 /** Reads a button of a native flow, whose content is JSON of the sender's. Lists are buttons of their rows. */
 function flowOf({ name, buttonParamsJson }: proto.Message.InteractiveMessage.NativeFlowMessage.INativeFlowButton) {
   const params = recordOf(buttonParamsJson);
-  const order = presentOrNull({
+  const order = present({
     id: textOf(params.reference_id),
     total: totalOf(params.total_amount),
     currency: textOf(params.currency),
@@ -144,12 +136,12 @@ function flowOf({ name, buttonParamsJson }: proto.Message.InteractiveMessage.Nat
   );
   const button = present({
     id: textOf(params.id),
-    text: textOf(params.display_text) ?? textOf(params.title) ?? (order === null ? name : null),
+    text: textOf(params.display_text) ?? textOf(params.title) ?? (isEmpty(order) ? name : null),
     url: textOf(params.url),
     phone: textOf(params.phone_number),
     copy: textOf(params.copy_code),
   });
-  return { buttons: [button, ...rows].filter((each) => Object.keys(each).length > 0), order };
+  return { buttons: [button, ...rows].filter((each) => !isEmpty(each)), order };
 }
 
 function rowOf({ id, rowId, title, header, description, section }: Details): Details {
@@ -225,7 +217,7 @@ export function order(m: proto.Message.IOrderMessage): Said {
     title: orderTitle,
     seller: writtenJid(sellerJid),
   };
-  return plain("unknown", message || orderTitle, { order: presentOrNull(order) });
+  return plain("unknown", message || orderTitle, { order: present(order) });
 }
 
 export function product(m: proto.Message.IProductMessage): Said {
@@ -242,8 +234,8 @@ export function product(m: proto.Message.IProductMessage): Said {
     seller: writtenJid(businessOwnerJid),
   };
   const said = plain("unknown", body || title || catalog?.title, {
-    product: presentOrNull(shown),
-    catalog: presentOrNull({ title: catalog?.title, description: catalog?.description }),
+    product: present(shown),
+    catalog: present({ title: catalog?.title, description: catalog?.description }),
     footer,
   });
   const image = productImage ?? catalog?.catalogImage;
@@ -263,7 +255,7 @@ export function invoice(m: proto.Message.IInvoiceMessage): Said {
   };
   const kind = attachmentType === PDF ? "document" : "image";
   return {
-    ...plain("unknown", note, { invoice: presentOrNull({ token }) }),
+    ...plain("unknown", note, { invoice: present({ token }) }),
     media: attachmentDirectPath ? { kind, file: attachment } : null,
   };
 }

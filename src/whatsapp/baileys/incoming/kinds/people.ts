@@ -9,7 +9,6 @@ import {
   placeOf,
   plain,
   present,
-  presentOrNull,
   type Said,
   targetOf,
   timeOf,
@@ -111,11 +110,11 @@ export function event(m: proto.Message.IEventMessage): Said {
     description,
     startsAt: timeOf(startTime),
     endsAt: timeOf(endTime),
-    location: location && presentOrNull(placeOf(location)),
+    location: location && present(placeOf(location)),
     link: joinLink,
     canceled: isCanceled || null,
   };
-  return plain("unknown", name || description, { event: presentOrNull(event) });
+  return plain("unknown", name || description, { event: present(event) });
 }
 
 const RESPONSES: readonly (string | null)[] = [null, "going", "not_going", "maybe"];
@@ -135,11 +134,11 @@ export function groupInvite(m: proto.Message.IGroupInviteMessage): Said {
     name: groupName,
     expiresAt: timeOf(inviteExpiration),
   };
-  return plain("unknown", caption || groupName, { invite: presentOrNull(invite) });
+  return plain("unknown", caption || groupName, { invite: present(invite) });
 }
 
 export function channelInvite(m: proto.Message.INewsletterAdminInviteMessage): Said {
-  const channel = presentOrNull({
+  const channel = present({
     id: writtenJid(m.newsletterJid),
     name: m.newsletterName,
     expiresAt: timeOf(m.inviteExpiration),
@@ -159,7 +158,7 @@ export function payment(noteOf: (note: proto.IMessage) => string | null) {
       expiresAt: timeOf(expiryTimestamp),
     };
     const target = targetOf(requestMessageKey);
-    return plain("unknown", noteMessage ? noteOf(noteMessage) : null, { payment: presentOrNull(payment), target });
+    return plain("unknown", noteMessage ? noteOf(noteMessage) : null, { payment: present(payment), target });
   };
 }
 
@@ -173,13 +172,13 @@ const VIDEO: proto.Message.ScheduledCallCreationMessage.CallType = 2;
 export function scheduledCall(m: proto.Message.IScheduledCallCreationMessage): Said {
   const { title, scheduledTimestampMs, callType } = m;
   const startsAt = timeOf(Number(scheduledTimestampMs ?? 0) / 1000);
-  return plain("unknown", title, { call: presentOrNull({ startsAt, video: callType === VIDEO || null }) });
+  return plain("unknown", title, { call: present({ startsAt, video: callType === VIDEO || null }) });
 }
 
 export function stickerPack(
   { stickerPackId, name, publisher, packDescription, caption }: proto.Message.IStickerPackMessage,
 ): Said {
-  const stickerPack = presentOrNull({ id: stickerPackId, name, publisher, description: packDescription });
+  const stickerPack = present({ id: stickerPackId, name, publisher, description: packDescription });
   return plain("unknown", caption || name || packDescription, { stickerPack });
 }
 

@@ -35,15 +35,9 @@ export function present(record: Details): Details {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => !isEmpty(value)));
 }
 
-function isEmpty(value: unknown): boolean {
+export function isEmpty(value: unknown): boolean {
   if (value === null || value === undefined || value === "" || Number.isNaN(value)) return true;
   return typeof value === "object" && Object.keys(value).length === 0;
-}
-
-/** Returns a record without empty members; null if nothing is left. */
-export function presentOrNull(record: Details): Details | null {
-  const left = present(record);
-  return isEmpty(left) ? null : left;
 }
 
 /** Names the message that a key names. */
