@@ -1,4 +1,7 @@
-/** What follows a failure: retries, for work on the store see `untilStored` in `store/kv.ts`, or only a line of the log. */
+/**
+ * What follows a failure: retries, for work on the store see `untilStored` in `store/kv.ts`, only a line of the log, or
+ * another value.
+ */
 import { type Clock, sleep } from "../runtime.ts";
 
 export interface RetryOptions {
@@ -38,6 +41,15 @@ export async function detached(work: Promise<unknown>, failed: (fields: { error:
     await work;
   } catch (error) {
     failed({ error: errorName(error) });
+  }
+}
+
+/** Returns what `read` does; `otherwise` if it throws. For what others wrote, which may be malformed. */
+export function unlessMalformed<T, Otherwise>(read: () => T, otherwise: Otherwise): T | Otherwise {
+  try {
+    return read();
+  } catch {
+    return otherwise;
   }
 }
 

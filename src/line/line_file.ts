@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
+import { unlessMalformed } from "../base/retry.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import { OperatorError } from "../errors.ts";
 import { fitsOneCommit, loadOf } from "../message/send_command.ts";
@@ -60,7 +61,8 @@ export function openLineFile(file: Uint8Array, passphrase: string, random: Rando
   if (file.length > MOST_FILE_BYTES) throw new TransferError("the file is larger than any export of a line");
   const salt = file.subarray(MAGIC.length, MAGIC.length + SALT_BYTES);
   const seal = makeSeal(keyOf(passphrase, salt), random);
-  return exportedOf(json(plainOf(seal, file.subarray(MAGIC.length + SALT_BYTES))));
+  const text = new TextDecoder().decode(plainOf(seal, file.subarray(MAGIC.length + SALT_BYTES)));
+  return exportedOf(unlessMalformed(() => JSON.parse(text), undefined));
 }
 
 /** Returns the value as what a file may hold. Throws TransferError. */
@@ -77,15 +79,6 @@ function plainOf(seal: ReturnType<typeof makeSeal>, sealed: Uint8Array): Uint8Ar
   } catch (error) {
     if (error instanceof SealError) throw new TransferError("the passphrase is another one, or the file is damaged");
     throw error;
-  }
-}
-
-/** Returns undefined for what is none, which the schema refuses. */
-function json(text: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(text));
-  } catch {
-    return undefined;
   }
 }
 
@@ -123,14 +116,12 @@ const WaitingMessage = z.looseObject({
 /** Whether every use of the content works. */
 function isReadable(message: unknown): boolean {
   const { content, manner } = message as MovedMessage["message"];
-  try {
+  return unlessMalformed(() => {
     previewOf(content);
     // A file that was not fetched yet has no body.
     if (remoteFile(content) === null) bodyOf(content, (fileId) => fileId);
     return fitsOneCommit(loadOf([{ content, ...(manner && { manner }) }]));
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
 const LineFile = z.object({
@@ -138,18 +129,10 @@ const LineFile = z.object({
   name: z.string().min(1).max(100),
   phone: Digits.nullable(),
   restriction: z.object({ kind: Text, until: Count.nullable() }).nullable(),
-  proxy: Text.refine(isProxy, "must be the address of a proxy").nullable(),
+  proxy: Text.refine((text) => unlessMalformed(() => readProxy(text), null), "must be the address of a proxy")
+    .nullable(),
   pacing: MovedPacing.nullable(),
   isQueuePaused: z.boolean(),
   link: Base64,
   queue: z.array(z.object({ message: WaitingMessage, file: Base64.nullable() })),
 });
-
-function isProxy(text: string): boolean {
-  try {
-    readProxy(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,6 +1,7 @@
 /** The link of a line as bytes that another gateway can take over: credentials, Signal keys and the journal. */
 import { Buffer } from "node:buffer";
 import { inBatches } from "../../base/batches.ts";
+import { unlessMalformed } from "../../base/retry.ts";
 import { OperatorError } from "../../errors.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Key } from "../../store/kv.ts";
@@ -65,12 +66,7 @@ export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
 
 /** Sorted, with the credentials last: by them the line is linked. Throws OperatorError. */
 function rowsOf(copy: Uint8Array): CopiedRow[] {
-  let rows: unknown;
-  try {
-    rows = JSON.parse(new TextDecoder().decode(copy));
-  } catch {
-    rows = null;
-  }
+  const rows: unknown = unlessMalformed(() => JSON.parse(new TextDecoder().decode(copy)), null);
   const isRow = (row: unknown): row is CopiedRow =>
     Array.isArray(row) && Array.isArray(row[0]) && isCopied(row[0]) && row[0].every((part) =>
       typeof part === "string"

@@ -9,7 +9,7 @@ import { Buffer } from "node:buffer";
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import PQueue from "p-queue";
 import { aesDecrypt, type BinaryNode, getBinaryNodeChild, proto } from "@whiskeysockets/baileys";
-import { detached } from "../../../base/retry.ts";
+import { detached, unlessMalformed } from "../../../base/retry.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
@@ -158,12 +158,10 @@ export function makeFileFilter() {
 }
 
 function isInline({ content }: BinaryNode): boolean {
-  try {
-    if (!(content instanceof Uint8Array)) return true;
-    return content.length <= MOST_BYTES_INLINE && !proto.SyncdPatch.decode(bounded(content)).externalMutations;
-  } catch {
-    return true; // the library reports what is wrong with it
-  }
+  if (!(content instanceof Uint8Array)) return true;
+  if (content.length > MOST_BYTES_INLINE) return false;
+  // Of a malformed one, the library reports what is wrong with it.
+  return unlessMalformed(() => !proto.SyncdPatch.decode(bounded(content)).externalMutations, true);
 }
 
 /** The bytes of a part that lies in the answer itself. Throws RangeError if a phone would have put them into a file. */

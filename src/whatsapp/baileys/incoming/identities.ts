@@ -11,6 +11,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
+import { unlessMalformed } from "../../../base/retry.ts";
 import type { Notice } from "../../incoming.ts";
 import { plainJid, usernameIn } from "../jids.ts";
 import { bytesIn, childrenOf } from "../stanza.ts";
@@ -41,11 +42,7 @@ export function identitiesIn(stanza: BinaryNode): Identity[] {
   if (type !== "mex") return [];
   return childrenOf(stanza, "update").flatMap((update) => {
     const read = Object.entries(TOLD_BY).find(([name]) => name === update.attrs.op_name)?.[1];
-    try {
-      return read?.(JSON.parse(bytesIn(update).toString()).data) ?? [];
-    } catch {
-      return [];
-    }
+    return unlessMalformed(() => read?.(JSON.parse(bytesIn(update).toString()).data), null) ?? [];
   });
 }
 

@@ -25,7 +25,7 @@ import {
   type WABrowserDescription,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { detached } from "../../../base/retry.ts";
+import { detached, unlessMalformed } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { ConnectionEvents } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
@@ -213,10 +213,6 @@ function isFromServer({ attrs }: BinaryNode): boolean {
 /** Whether the account's chats have migrated to LIDs; nothing if the network does not say, or not readably. */
 function migrationIn(stanza: BinaryNode): Migration {
   const props = getBinaryNodeChild(getBinaryNodeChild(stanza, "pair-success"), "client-props");
-  try {
-    const { isChatDbLidMigrated } = proto.ClientPairingProps.decode(bytesIn(props));
-    return isChatDbLidMigrated == null ? {} : { chatsAreByLid: isChatDbLidMigrated };
-  } catch {
-    return {};
-  }
+  const isByLid = unlessMalformed(() => proto.ClientPairingProps.decode(bytesIn(props)).isChatDbLidMigrated, null);
+  return isByLid == null ? {} : { chatsAreByLid: isByLid };
 }

@@ -17,7 +17,7 @@
  */
 import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChild } from "@whiskeysockets/baileys";
-import { errorName } from "../../../base/retry.ts";
+import { errorName, unlessMalformed } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import {
   NetworkTimeout,
@@ -288,10 +288,7 @@ function optionsIn(node: BinaryNode): Options {
 
 /** The challenge that the browser signed, base64url; null if the client data are malformed. */
 function challengeOf({ response }: PasskeyAssertion): string | null {
-  try {
-    const { challenge } = JSON.parse(Buffer.from(response.clientDataJSON, "base64url").toString("utf8"));
-    return typeof challenge === "string" ? challenge : null;
-  } catch {
-    return null;
-  }
+  const read = () => JSON.parse(Buffer.from(response.clientDataJSON, "base64url").toString("utf8")).challenge;
+  const challenge: unknown = unlessMalformed(read, null);
+  return typeof challenge === "string" ? challenge : null;
 }

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { access } from "node:fs/promises";
 import { getMediaKeys, MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
+import { unlessMalformed } from "../../../base/retry.ts";
 import type { Random } from "../../../runtime.ts";
 import type { MediaKind } from "../incoming/content.ts";
 import { MAC_BYTES } from "../incoming/media.ts";
@@ -57,12 +58,8 @@ export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaCo
 }
 
 function placeIn(body: string): MediaPlace | null {
-  try {
-    const { url, direct_path: directPath }: { url?: string; direct_path?: string } = JSON.parse(body);
-    return directPath ? { url: url ?? "", directPath } : null;
-  } catch {
-    return null;
-  }
+  const answer: { url?: string; direct_path?: string } | null = unlessMalformed(() => JSON.parse(body), null);
+  return answer?.direct_path ? { url: answer.url ?? "", directPath: answer.direct_path } : null;
 }
 
 const KEY_BYTES = 32;

@@ -1,5 +1,6 @@
 /** The kinds that companies' apps write: templates, buttons, lists, products, orders, invoices; and answers to them. */
 import type { proto } from "@whiskeysockets/baileys";
+import { unlessMalformed } from "../../../../base/retry.ts";
 import {
   amountOf,
   type Details,
@@ -165,12 +166,8 @@ const LONGEST_JSON = 65_536;
 /** Returns the record that the text holds as JSON; an empty one if it holds none. */
 function recordOf(text: string | null | undefined): Record<string, unknown> {
   if (!text || text.length > LONGEST_JSON) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  const value: unknown = unlessMalformed(() => JSON.parse(text), null);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
 function listOf(value: unknown): Record<string, unknown>[] {
