@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
 import { openData } from "../../src/engines.ts";
-import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
+import { readLink } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { type LinkedLine, onStage, openStage, type Stage } from "../support/stage.ts";
 import { dataConfigOf } from "../support/test_store.ts";
@@ -17,7 +17,7 @@ const TEXT = 'Ana\'s "secret" order:\n3 × Käse, 2 € 🧀';
 async function identityKey({ dataDir }: Stage, { sessionId: lineId }: LinkedLine): Promise<Buffer> {
   const data = await openData(dataConfigOf(dataDir), silentRuntime());
   try {
-    return Buffer.from((await readCreds({ ...data, lineId }))!.signedIdentityKey.private);
+    return Buffer.from((await readLink({ ...data, lineId }))!.signedIdentityKey.private);
   } finally {
     data.close();
   }

@@ -57,16 +57,16 @@ export function isLinked(creds: AuthenticationCreds): boolean {
   return creds.me !== undefined && creds.account !== undefined;
 }
 
-/** Resolves to the stored credentials, or null. Throws StoreError, SealError. */
-export async function readCreds({ kv, seal, lineId }: LineRows): Promise<AuthenticationCreds | null> {
+/** Resolves to the stored credentials of a completed link, or null. Throws StoreError, SealError. */
+export async function readLink({ kv, seal, lineId }: LineRows): Promise<AuthenticationCreds | null> {
   const { value } = await kv.get(networkKeys.waCreds(lineId));
-  return value ? decode<AuthenticationCreds>(seal.open(value)) : null;
+  const creds = value && decode<AuthenticationCreds>(seal.open(value));
+  return creds && isLinked(creds) ? creds : null;
 }
 
 /** Opens a line's keys. A line without a completed link starts with fresh credentials. Throws StoreError, SealError. */
 export async function openAuthState(line: LineRows): Promise<AuthState> {
-  const stored = await readCreds(line);
-  return new AuthState(line, stored && isLinked(stored) ? stored : null);
+  return new AuthState(line, await readLink(line));
 }
 
 export class AuthState {

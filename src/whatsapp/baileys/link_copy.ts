@@ -49,9 +49,8 @@ export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
   async function write(lineId: string, rows: readonly CopiedRow[]): Promise<void> {
     const creds = await kv.get(networkKeys.waCreds(lineId));
     if (creds.value !== null) {
-      const { isLinked, readCreds } = await import("./auth_state.ts");
-      const held = await readCreds({ kv, seal, lineId });
-      if (held && isLinked(held)) return;
+      const { readLink } = await import("./auth_state.ts");
+      if (await readLink({ kv, seal, lineId })) return;
     }
     for (const batch of inBatches(rows, ROWS_A_COMMIT)) {
       const change = new Change().check(creds);

@@ -5,7 +5,7 @@ import { makeInspector, makeReadOutside } from "../../inspect/inspector.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
 import { makeEncounters, sweepEncounters } from "../encounters.ts";
 import type { Network, NetworkOptions } from "../network.ts";
-import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
+import { forgetLine, openAuthState, readLink } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
 import type { Way } from "./socket.ts";
 import { eraseKeys, eraseTraces } from "./erase.ts";
@@ -105,6 +105,8 @@ export function baileysNetwork(options: NetworkOptions): Network {
     rounds: makeRounds(clock, WATCH_MS),
   };
 
+  const keysOf = async (lineId: string) => (await openAuthState({ kv, seal, lineId })).keys;
+
   async function wayOf(proxy: string | null): Promise<Way> {
     if (proxy === null) return { proxy: null, mediaHost };
     const opened = await openProxy(proxy);
@@ -127,10 +129,7 @@ export function baileysNetwork(options: NetworkOptions): Network {
       line.ended = connection.ended;
       return Promise.resolve(connection);
     },
-    async isLinked(lineId) {
-      const creds = await readCreds({ kv, seal, lineId });
-      return creds !== null && isLinked(creds);
-    },
+    isLinked: async (lineId) => await readLink({ kv, seal, lineId }) !== null,
     async forget(lineId, receive) {
       const store = storeOf(lineId);
       const line = memoryOf(lineId);
@@ -144,14 +143,8 @@ export function baileysNetwork(options: NetworkOptions): Network {
       lines.delete(lineId);
     },
     recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
-    async numberOf(lineId, lid) {
-      const { keys } = await openAuthState({ kv, seal, lineId });
-      return numberIn(await keptPhoneOf(keys, lid));
-    },
-    async lidOf(lineId, number) {
-      const { keys } = await openAuthState({ kv, seal, lineId });
-      return await keptLidOf(keys, number);
-    },
+    numberOf: async (lineId, lid) => numberIn(await keptPhoneOf(await keysOf(lineId), lid)),
+    lidOf: async (lineId, number) => await keptLidOf(await keysOf(lineId), number),
     erase: (lineId, traces, at) => eraseTraces({ kv, seal, lineId }, traces, at),
     eraseKeys: (lineId, traces) => eraseKeys(kv, lineId, traces),
     eraseSent: async (lineId, networkIds) =>

@@ -8,7 +8,7 @@ import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key } from "../../store/kv.ts";
 import { lastSetback } from "../network.ts";
-import { decode, encode, isLinked, readCreds } from "./auth_state.ts";
+import { decode, encode, readLink } from "./auth_state.ts";
 import type { OwnJids } from "./jids.ts";
 import { senderKeyName } from "./outgoing/devices.ts";
 import { type LineRows, networkKeys } from "./rows.ts";
@@ -35,8 +35,8 @@ interface RenewOptions extends LineRows {
 export async function renewKeys({ kv, seal, lineId, runtime: { clock } }: RenewOptions): Promise<void> {
   const setback = await lastSetback(kv);
   if (setback === null || (await kv.get(networkKeys.waRenewed(lineId))).value === setback) return;
-  const creds = await readCreds({ kv, seal, lineId });
-  if (creds !== null && isLinked(creds)) {
+  const creds = await readLink({ kv, seal, lineId });
+  if (creds !== null) {
     const sessions = kv.list({ prefix: networkKeys.waKeysOf(lineId, "session") });
     for await (const rows of batchesOf(sessions, ROWS_A_COMMIT)) {
       const change = new Change();

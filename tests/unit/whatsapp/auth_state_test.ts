@@ -6,7 +6,7 @@ import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { networkKeys } from "../../../src/whatsapp/baileys/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
-import { forgetLine, isLinked, openAuthState, readCreds } from "../../../src/whatsapp/baileys/auth_state.ts";
+import { forgetLine, isLinked, openAuthState, readLink } from "../../../src/whatsapp/baileys/auth_state.ts";
 import { type FailingKv, failingKv } from "../../support/failing_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
@@ -65,7 +65,7 @@ Deno.test("nothing at rest shows a key", () =>
       }
     }
     const stranger = makeSeal(sealKey("another secret"), runtime.random);
-    await assert.rejects(readCreds({ kv, seal: stranger, lineId }), { name: "SealError" });
+    await assert.rejects(readLink({ kv, seal: stranger, lineId }), { name: "SealError" });
   }));
 
 Deno.test("credentials that have not changed are not written again", () =>
@@ -196,7 +196,7 @@ Deno.test("credentials that could not be written are written with the next chang
     await assert.rejects(auth.saveCreds(), StoreError);
     kv.fails = () => false;
     await auth.saveCreds();
-    assert.ok(isLinked((await readCreds({ kv, seal, lineId }))!));
+    assert.ok(await readLink({ kv, seal, lineId }));
   }));
 
 Deno.test("after close nothing is written any more", () =>
@@ -214,15 +214,16 @@ Deno.test("forgetting a line drops all of its rows and none of another's", () =>
   withStore(async (kv) => {
     for (const line of [lineId, "ses_2"]) {
       const auth = await openAuthState({ kv, seal, lineId: line });
+      Object.assign(auth.creds, linkedAs("551@s.whatsapp.net"));
       await auth.saveCreds();
       await auth.keys.set({
         "lid-mapping": Object.fromEntries(Array.from({ length: 900 }, (_, i) => [String(i), "x"])),
       });
     }
     await forgetLine(kv, lineId);
-    assert.equal(await readCreds({ kv, seal, lineId }), null);
+    assert.equal(await readLink({ kv, seal, lineId }), null);
     for await (const row of kv.list({ prefix: networkKeys.waLine(lineId) })) assert.fail(`left: ${row.key.join("/")}`);
-    assert.notEqual(await readCreds({ kv, seal, lineId: "ses_2" }), null);
+    assert.notEqual(await readLink({ kv, seal, lineId: "ses_2" }), null);
   }));
 
 Deno.test("a session that waits for another commit's flush says so, and other keys do not wait", () =>

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { proto } from "@whiskeysockets/baileys";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
-import { isLinked, openAuthState, readCreds } from "../../../src/whatsapp/baileys/auth_state.ts";
+import { openAuthState, readLink } from "../../../src/whatsapp/baileys/auth_state.ts";
 import { makeLinkCopy } from "../../../src/whatsapp/baileys/link_copy.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -44,8 +44,7 @@ Deno.test("a line is linked by a copy only once all of its keys are there, and t
     dying.commitsLeft = commits;
     died = await makeLinkCopy({ kv: dying, seal, runtime }).opened(copy)(LINE).then(() => false, () => true);
     const kv = new MemoryKv(disk);
-    const creds = await readCreds({ kv, seal, lineId: LINE });
-    assert.equal(creds !== null && isLinked(creds), !died, `died at commit ${commits}`);
+    assert.equal(await readLink({ kv, seal, lineId: LINE }) !== null, !died, `died at commit ${commits}`);
     await makeLinkCopy({ kv, seal, runtime }).opened(copy)(LINE);
     assert.deepEqual(await keysIn(kv), NAMES.map(() => "copied"));
   }
