@@ -5,12 +5,12 @@
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
-import { batchesOf } from "../base/batches.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { readUntil } from "../base/within.ts";
 import type { Runtime } from "../runtime.ts";
 import { accountKeys, type KeptAnswer } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../store/kv.ts";
+import { deleteUnchanged } from "../store/delete_range.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 
@@ -18,9 +18,6 @@ const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
 /** How long a claim holds: longer than the calls to the network. If it is still there then, its process has died. */
 const CLAIM_MS = 60_000;
-
-/** Concurrent removals of the sweep. */
-const SWEEP_BATCH = 200;
 
 /** A request that may be repeated. `fingerprint` identifies method, path and body. */
 export interface RepeatableRequest {
@@ -160,13 +157,8 @@ export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   async function* over() {
     for await (const row of kv.list({ prefix: accountKeys.answers() })) if (isOver(row.value, now)) yield row;
   }
-  let swept = 0;
-  for await (const rows of batchesOf(over(), SWEEP_BATCH)) {
-    // Checked, because the key may be used again while the sweep runs.
-    const removals = rows.map((row) => kv.commit(new Change().check(row).delete(row.key)));
-    swept += (await Promise.all(removals)).filter((version) => version !== null).length;
-  }
-  return swept;
+  // The key may be used again while the sweep runs.
+  return await deleteUnchanged(kv, over());
 }
 
 /** Returns the queue key shared by concurrent requests with the same idempotency key. */

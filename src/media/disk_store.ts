@@ -1,5 +1,5 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
-import { giveToOwner, isDiskFull, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
+import { exists, giveToOwner, isDiskFull, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { join } from "node:path";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -174,12 +174,7 @@ const CHUNK_BYTES = 64 * 1024;
 
 /** Throws Problem not_found if there is no such file. */
 async function mustExist(path: string): Promise<void> {
-  try {
-    await Deno.stat(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) throw notFound("file");
-    throw error;
-  }
+  if (!await exists(path)) throw notFound("file");
 }
 
 /** Opens the file on the first read, so that a response that is never read holds no file open. */

@@ -106,7 +106,9 @@ export class Attempts {
     const turn = { tenant, lane, signal };
     try {
       // The endpoint may have failed while this attempt waited.
-      const fate = this.#works ? await working.run(turn, () => this.#whileItWorks(due)) : null;
+      const fate = this.#works
+        ? await working.run(turn, async () => this.#works ? await this.#request(due) : null)
+        : null;
       if (fate !== null) return fate;
       return await failing.run(turn, async () => {
         const fate = await this.#request(due);
@@ -117,11 +119,6 @@ export class Attempts {
       if (!signal.aborted) throw error;
       return "put off";
     }
-  }
-
-  /** Makes the attempt if the endpoint still works; otherwise resolves to null. */
-  async #whileItWorks(due: Due): Promise<Fate | null> {
-    return this.#works ? await this.#request(due) : null;
   }
 
   async #request(due: Due): Promise<Fate> {
@@ -135,12 +132,10 @@ export class Attempts {
     }
     const row = webhook();
     if (!row.active) return "put off";
-    const { url } = row;
-    const open = () => this.#open(row);
     const { event } = due;
     const format = await formats[row.format ?? "paloma"]();
     const body = await retry(() => format.bodyOf(event), patience);
-    const outcome = await target.attempt({ url, open, event, body, format, signal });
+    const outcome = await target.attempt({ url: row.url, open: () => this.#open(row), event, body, format, signal });
     if (outcome.kind === "stopped") return "put off";
     this.#works = outcome.kind === "delivered";
     await ended(due, outcome, row);

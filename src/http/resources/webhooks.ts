@@ -181,21 +181,11 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
     async ({ accountId }) => ok({ data: (await webhooks.list(accountId)).map(recordOf) }),
   );
 
-  api.on(routes.createWebhook, async ({ caller, body: { chats, headers, ...body }, repeat }) => {
+  api.on(routes.createWebhook, async ({ caller, body, repeat }) => {
     const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
-    return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
-      const most = caller.plan.webhooks;
-      return webhooks.create(caller.account.id, {
-        url: body.url,
-        format: body.format ?? "paloma",
-        verifyToken: body.verifyToken ?? null,
-        events: body.events ?? null,
-        sessionId: body.sessionId ?? null,
-        ...(chats == null ? {} : { chats }),
-        ...(headers == null ? {} : { headers }),
-        most,
-        commitWith: keep,
-      });
+    return await madeOnce({ idempotency, repeat, answerTo }, (commitWith) => {
+      const wanted = { events: null, sessionId: null, ...given(body), most: caller.plan.webhooks, commitWith };
+      return webhooks.create(caller.account.id, wanted);
     });
   });
 

@@ -8,7 +8,7 @@
  * cancel out, because every answer is a difference of two ranks above the floor.
  */
 import { type Runtime, sleep } from "../../runtime.ts";
-import { deleteRange } from "../../store/delete_range.ts";
+import { deleteKeys, deleteRange } from "../../store/delete_range.ts";
 import { Change, type Kv, LINGER_MS, type Slot } from "../../store/kv.ts";
 import { isAnswered } from "../content.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
@@ -158,7 +158,5 @@ async function tidy(kv: Kv, accountId: string, signal?: AbortSignal): Promise<vo
     if (row.value > floor + 1) break;
     days.push(row.key);
   }
-  const change = new Change();
-  for (const key of days.slice(0, -1)) change.delete(key);
-  if (change.mutations.length > 0) await kv.commit(change);
+  await deleteKeys(kv, days.slice(0, -1));
 }

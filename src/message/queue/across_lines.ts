@@ -1,6 +1,7 @@
 /** What the supervisor asks about the queues of all its lines: which have something to send, and what has expired. */
 import type { Runtime } from "../../runtime.ts";
-import { Change, firstRow, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
+import { deleteKeys } from "../../store/delete_range.ts";
+import { firstRow, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
 import { hasEnded, type Message } from "../message.ts";
 import type { Recorder } from "../record.ts";
 import { messageKeys, type QueueRow } from "../rows.ts";
@@ -98,12 +99,9 @@ export async function expireMessages(
   async function expireRows(rows: readonly Row<string[]>[]): Promise<void> {
     const slots = await kv.getMany(rows.flatMap((row) => row.value).map((id) => messageKeys.message(id)));
     const over = await Promise.all(slots.map((slot) => expire(slot.value)));
-    const change = new Change();
     let at = 0;
-    for (const { key, value } of rows) {
-      if (over.slice(at, at += value.length).every(Boolean)) change.delete(key);
-    }
-    if (change.mutations.length > 0) await kv.commit(change);
+    const settled = rows.filter(({ value }) => over.slice(at, at += value.length).every(Boolean));
+    await deleteKeys(kv, settled.map(({ key }) => key));
   }
 
   const range = { prefix: messageKeys.expiries(), end: messageKeys.expiry(runtime.confirmed.now() + 1, "") };
