@@ -1,6 +1,7 @@
 /** `paloma listen`: prints events during development, from the stream or through a real webhook. */
 import type { Command } from "commander";
 import { EventSourceParserStream } from "eventsource-parser/stream";
+import { unlessMalformed } from "../base/retry.ts";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
 import { httpClient, type Json, reasonOf, refusal, unreachable } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
@@ -128,11 +129,7 @@ function lineOf({ body, signature, standardSignature, forwarded }: WebhookReques
 }
 
 function parsed(body: string): Json {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return {};
-  }
+  return unlessMalformed(() => JSON.parse(body), {});
 }
 
 /** Returns the time of day, UTC, of an ISO timestamp. */

@@ -1,4 +1,5 @@
 /** Reads fields as real clients send them: null for what is left out, and structures written as JSON in a text. */
+import { unlessMalformed } from "../base/retry.ts";
 import { wrongParameter } from "./errors.ts";
 
 export type Fields = Record<string, unknown>;
@@ -14,11 +15,7 @@ export function withoutNull(value: unknown): unknown {
 
 function structure(value: unknown): unknown {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
-  try {
-    return withoutNull(JSON.parse(value));
-  } catch {
-    return value;
-  }
+  return unlessMalformed(() => withoutNull(JSON.parse(value)), value);
 }
 
 /** Returns the member as an object. Throws CloudError; so do all functions here. */

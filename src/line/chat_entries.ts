@@ -13,12 +13,9 @@ import type { Network } from "../whatsapp/network.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { orderOfSeen } from "./seen.ts";
 
-interface EntriesDeps {
+interface IncomingDeps {
   kv: Kv;
   chats: ChatIndex;
-}
-
-interface IncomingDeps extends EntriesDeps {
   optOuts: Pick<OptOuts, "known">;
 }
 
@@ -137,7 +134,7 @@ export function targetOf({ details }: { details?: Record<string, unknown> | null
 
 /** Rewrites the row of a message in the same commit; does nothing if it is not known. */
 async function mark(
-  deps: EntriesDeps,
+  deps: MarksDeps,
   change: Change,
   line: InLine,
   of: { chat: string; id: string },
@@ -149,7 +146,7 @@ async function mark(
 
 /** Rewrites the row at this place; resolves to whether there is one. */
 async function rewrite(
-  { kv }: EntriesDeps,
+  { kv }: MarksDeps,
   change: Change,
   { lineId }: InLine,
   { part, order }: MessagePlace,

@@ -153,17 +153,15 @@ export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Pro
 }
 
 /**
- * Runs one turn of the sweep that forgets chats in which nobody has written for a year, with the line's keys for the
- * other side. Resolves to the number forgotten. Without it, a gateway that keeps writing to new people would keep a few
- * KB for each of them forever.
+ * Makes the sweep that forgets chats in which nobody has written for a year, with the line's keys for the other side.
+ * Each turn resolves to the number forgotten. Without it, a gateway that keeps writing to new people would keep a few KB
+ * for each of them forever.
  */
-type SweepKnown = (now: number, signal?: AbortSignal) => Promise<number>;
-
-export function makeSweepKnown(kv: Kv, network: Pick<Network, "lidOf" | "numberOf" | "eraseKeys">): SweepKnown {
+export function makeSweepKnown(kv: Kv, network: Pick<Network, "lidOf" | "numberOf" | "eraseKeys">) {
   /** Where the next turn begins; null for the first row. */
   let next: Key | null = null;
 
-  return async (now, signal) => {
+  return async (now: number, signal?: AbortSignal): Promise<number> => {
     const stretch = await stretchOf(kv, lineKeys.allKnownChats(), { from: next, limit: CHATS_A_TURN });
     let forgotten = 0;
     for (const row of stretch.rows) {

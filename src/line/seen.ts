@@ -80,17 +80,15 @@ function serverOf(jid: string): string {
 }
 
 /**
- * Runs one turn of the sweep that removes rows of messages too old to be delivered again. Resolves to the number
- * removed. There is a row for every message of a month, so each turn reads only the next stretch of rows; nothing
- * depends on when a row is removed.
+ * Makes the sweep that removes rows of messages too old to be delivered again. Each turn resolves to the number removed.
+ * There is a row for every message of a month, so a turn reads only the next stretch of rows; nothing depends on when a
+ * row is removed.
  */
-type SweepSeen = (now: number, signal?: AbortSignal) => Promise<number>;
-
-export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?: number } = {}): SweepSeen {
+export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?: number } = {}) {
   /** Where the next turn begins; null for the first row. */
   let next: Key | null = null;
 
-  return async (now, signal) => {
+  return async (now: number, signal?: AbortSignal): Promise<number> => {
     const stretch = await stretchOf(kv, lineKeys.allSeen(), { from: next, limit: rowsATurn });
     const tooOld = stretch.rows.filter(({ value }) => seenAt(value) <= now - KEEP_SEEN_MS);
     const removed = await deleteKeys(kv, tooOld.map(({ key }) => key), { signal });

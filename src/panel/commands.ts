@@ -3,6 +3,7 @@
  * panel says is what the command line says.
  */
 import { itself } from "../base/itself.ts";
+import { unlessMalformed } from "../base/retry.ts";
 
 /** Runs a command; resolves to the JSON that it prints. Throws Error with the command's own message. */
 export type RunCommand = (args: readonly string[]) => Promise<unknown>;
@@ -29,9 +30,5 @@ export function commandsWith(settings: () => Record<string, string>): RunCommand
 /** Returns the message of a failed command: the last line of what it wrote, as JSON. */
 function messageIn(written: string): string {
   const last = written.split("\n").at(-1) ?? "";
-  try {
-    return JSON.parse(last).error.message;
-  } catch {
-    return last;
-  }
+  return unlessMalformed(() => JSON.parse(last).error.message, last);
 }

@@ -257,7 +257,7 @@ export class SocketLife {
     if (kind !== "asked") this.#shared.encounters.note("closed", code === null ? kind : `${kind} ${code}`);
     this.#parts?.pairing.stop();
     this.#parts?.restrictions.end();
-    this.#parts?.sender.abandon();
+    this.#parts?.sender.relay.abandon();
     const handedOver = this.#parts?.inbox.close() ?? Promise.resolve();
     // Deferred, so that the caller of `open` has its connection by the time it receives the event.
     queueMicrotask(() => this.#events.closed(reason));

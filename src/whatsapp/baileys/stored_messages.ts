@@ -145,7 +145,11 @@ export async function findReceived(
   networkId: string,
 ): Promise<Original & { message: proto.IMessage } | null> {
   const row = await findSealed(options, networkId);
-  return row && { ...row, message: withoutGroupKeys(proto.Message.decode(row.message)) };
+  if (!row) return null;
+  // The group keys of its sender accompany a message that was sent again.
+  const whole: proto.IMessage = proto.Message.decode(row.message);
+  const { senderKeyDistributionMessage: _, fastRatchetKeySenderKeyDistributionMessage: __, ...message } = whole;
+  return { ...row, message };
 }
 
 /** Returns the stored row of a received message. Null and errors as in `findReceived`. */
@@ -168,12 +172,6 @@ export async function eraseReceived(
   await deleteKeys(line.kv, keys);
 }
 
-/** Returns the message without its sender's group keys, which accompany a message that was sent again. */
-function withoutGroupKeys(message: proto.IMessage): proto.IMessage {
-  const { senderKeyDistributionMessage: _, fastRatchetKeySenderKeyDistributionMessage: __, ...said } = message;
-  return said;
-}
-
 interface Sent {
   /** JID of the chat; null if unknown. */
   chat: string | null;
@@ -187,9 +185,11 @@ export function keepSent(
   { seal, lineId, now }: { seal: Seal; lineId: string; now: number },
 ): void {
   const row = networkKeys.waSent(lineId, id);
+  // As the network does for the account's other devices.
+  const envelope = { deviceSentMessage: { destinationJid: jidNormalizedUser(chat), message } };
   const days = pollIn(message) ? POLL_KEPT_DAYS : SENT_DAYS;
   expireAfter(change, row, { days, now, id: inTurn(id, now) })
-    .set(row, seal.seal(proto.Message.encode(inEnvelope(chat, message)).finish()));
+    .set(row, seal.seal(proto.Message.encode(envelope).finish()));
 }
 
 /** Finds a sent message; null if it was never sent, or too long ago. Throws StoreError, SealError. */
@@ -205,11 +205,6 @@ export async function findSent({ kv, seal, lineId }: LineRows, networkId: string
 /** Finds a message that the line sent or received. Null and errors as in `findReceived`. */
 export async function findStored(line: LineRows, networkId: string): Promise<proto.IMessage | null> {
   return ((await findSent(line, networkId)) ?? (await findReceived(line, networkId)))?.message ?? null;
-}
-
-/** Wraps a message the way the network does for the account's other devices. */
-function inEnvelope(chat: string, message: proto.IMessage): proto.IMessage {
-  return { deviceSentMessage: { destinationJid: jidNormalizedUser(chat), message } };
 }
 
 /**

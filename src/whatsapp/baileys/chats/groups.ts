@@ -277,12 +277,9 @@ function resultsOf(named: readonly Named[], answers: readonly BinaryNode[]): Mem
     // The network may answer with an address unknown here. It keeps the order of the question, so match by position.
     const inOrder = answers.length === asked.length ? answers[asked.indexOf(one)] : undefined;
     const code = (byAddress.get(jidNormalizedUser(one.jid)) ?? inOrder)?.attrs.error;
-    return { number: one.given, error: code === undefined || code === "200" ? null : errorOf(code) };
+    const refused = { code: "refused", message: `The network refused it (${code}).` };
+    return { number: one.given, error: code === undefined || code === "200" ? null : ERRORS[code] ?? refused };
   });
-}
-
-function errorOf(code: string): { code: string; message: string } {
-  return ERRORS[code] ?? { code: "refused", message: `The network refused it (${code}).` };
 }
 
 function addressesOf({ attrs: { jid, phone_number, lid } }: BinaryNode): string[] {

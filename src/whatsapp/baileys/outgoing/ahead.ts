@@ -18,16 +18,11 @@ const MOST_DEVICES = 5_000;
 
 type Ciphertext = Awaited<ReturnType<SignalRepositoryWithLIDStore["encryptMessage"]>>;
 
-interface Kept {
-  plaintext: Uint8Array;
-  ciphertext: Ciphertext;
-}
-
 export type Ahead = ReturnType<typeof makeAhead>;
 
 export function makeAhead() {
   /** The last ciphertext of each device. */
-  const kept = new LRUCache<string, Kept>(atMost(MOST_KEPT));
+  const kept = new LRUCache<string, { plaintext: Uint8Array; ciphertext: Ciphertext }>(atMost(MOST_KEPT));
   /** Devices known to have a session, because it was found since sessions last changed. */
   const open = new LRUCache<string, true>(atMost(MOST_DEVICES));
   let repository: SignalRepositoryWithLIDStore | undefined;

@@ -47,11 +47,11 @@ const MOVED: Unsent = { kind: "hold", detail: "The recipient's address has chang
 
 export class Sender {
   readonly #deps: SenderDeps;
-  readonly #relay: Relay;
+  readonly relay: Relay;
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
-    this.#relay = new Relay(deps);
+    this.relay = new Relay(deps);
   }
 
   /** As specified by `Connection.prepare`. Never rejects. */
@@ -88,18 +88,13 @@ export class Sender {
           leaves();
           await ahead?.encrypted;
           if (isLidUser(jid) && await addressing.of(jid) !== jid) return MOVED;
-          return await this.#relay.send({ jid, me: tools.me, audience }, message, content);
+          return await this.relay.send({ jid, me: tools.me, audience }, message, content);
         },
       };
     } catch (error) {
       if (signal.aborted) return { kind: "hold", detail: "It is no longer wanted." };
       return isOpen() ? unsent(message, error, runtime.log) : OFFLINE;
     }
-  }
-
-  /** The connection has ended: the outcome of messages that wait for an ack is `unknown`. */
-  abandon(): void {
-    this.#relay.abandon();
   }
 
   async #recipientOf(to: string): Promise<string | null> {
