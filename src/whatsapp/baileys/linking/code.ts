@@ -11,6 +11,7 @@
  * After a mistyped code, `primary_hello` comes again. Source: WhatsApp Web's `WAWebAltDeviceLinking…`.
  */
 import { Buffer } from "node:buffer";
+import type { EventEmitter } from "node:events";
 import {
   aesDecryptCTR,
   aesEncryptCTR,
@@ -18,11 +19,13 @@ import {
   type BinaryNode,
   bytesToCrockford,
   Curve,
+  DEF_TAG_PREFIX,
   derivePairingCodeKey,
   getBinaryNodeChild,
   getCompanionPlatformId,
   jidEncode,
   type WABrowserDescription,
+  type WASocket,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
@@ -62,11 +65,7 @@ export class CodeExpired extends Error {
 }
 
 interface CodeOptions {
-  /** Sends a query with this id and resolves to the answer. If that is an error, rejects with its code in `data`. */
-  query(node: BinaryNode): Promise<BinaryNode>;
-  /** Calls `read` with the answer to the query with this id, also if that is an error. */
-  onAnswer(id: string, read: (answer: BinaryNode) => void): void;
-  makeId(): string;
+  socket: Pick<WASocket, "query" | "generateMessageTag"> & { ws: Pick<EventEmitter, "once"> };
   auth: Pick<AuthState, "creds" | "saveCreds">;
   browser: WABrowserDescription;
   runtime: Pick<Runtime, "clock" | "random">;
@@ -169,15 +168,17 @@ export class CodeLink {
 
   /** Sends one step of the protocol. Throws CodeRefused. */
   async #tell(stage: string, attrs: Record<string, string>, content: BinaryNode[]): Promise<BinaryNode> {
-    const { query, onAnswer, makeId, auth } = this.#options;
+    const { socket, auth } = this.#options;
     const step = { tag: STEP, attrs: { jid: auth.creds.me!.id, stage, ...attrs }, content };
-    const id = makeId();
+    const id = socket.generateMessageTag();
     let backOffS: number | null = null;
     // The library's error lacks the attribute.
-    onAnswer(id, (answer) => backOffS = Number(getBinaryNodeChild(answer, "error")?.attrs.backoff) || null);
+    socket.ws.once(`${DEF_TAG_PREFIX}${id}`, (answer: BinaryNode) => {
+      backOffS = Number(getBinaryNodeChild(answer, "error")?.attrs.backoff) || null;
+    });
     const question = iq({ type: "set", xmlns: "md" }, step);
     try {
-      return await query({ ...question, attrs: { ...question.attrs, id } });
+      return await socket.query({ ...question, attrs: { ...question.attrs, id } });
     } catch (error) {
       const code = queryError(error);
       throw code === null ? error : new CodeRefused(code, backOffS);

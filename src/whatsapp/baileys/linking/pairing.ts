@@ -17,7 +17,6 @@ import {
   type BinaryNode,
   buildPairingQRData,
   configureSuccessfulPairing,
-  DEF_TAG_PREFIX,
   getBinaryNodeChild,
   getBinaryNodeChildren,
   proto,
@@ -73,15 +72,7 @@ export class Pairing {
     const { socket, auth, browser, runtime } = options;
     this.#options = options;
     this.#events = events;
-    this.#code = new CodeLink({
-      query: (node) => socket.query(node),
-      onAnswer: (id, read) => socket.ws.once(`${DEF_TAG_PREFIX}${id}`, read),
-      makeId: () => socket.generateMessageTag(),
-      auth,
-      browser,
-      runtime,
-      failed: (reason) => events.expired(reason),
-    });
+    this.#code = new CodeLink({ socket, auth, browser, runtime, failed: (reason) => events.expired(reason) });
     this.passkey = new Passkey({ query: (node) => socket.query(node), auth, runtime }, {
       asked: (request) => events.passkey(request),
       failed: (reason) => events.expired(reason),

@@ -1,6 +1,7 @@
 /** Steps of a link by code that are not about the code that is shown, or not whole. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { EventEmitter } from "node:events";
 import { type BinaryNode, Browsers, initAuthCreds } from "@whiskeysockets/baileys";
 import { CodeExpired, CodeLink } from "../../../../src/whatsapp/baileys/linking/code.ts";
 import { testRuntime } from "../../../support/runtime.ts";
@@ -18,12 +19,14 @@ async function scene() {
   const failures: string[] = [];
   const ref = node("link_code_pairing_ref", Buffer.from(REF));
   const code = new CodeLink({
-    query(question) {
-      told.push((question.content as BinaryNode[])[0]!);
-      return Promise.resolve(node("iq", [node("link_code_companion_reg", [ref])]));
+    socket: {
+      query(question) {
+        told.push((question.content as BinaryNode[])[0]!);
+        return Promise.resolve(node("iq", [node("link_code_companion_reg", [ref])]));
+      },
+      generateMessageTag: () => String(told.length),
+      ws: new EventEmitter(),
     },
-    onAnswer: () => {},
-    makeId: () => String(told.length),
     auth: { creds: initAuthCreds(), saveCreds: () => Promise.resolve() },
     browser: Browsers.macOS("Chrome"),
     runtime: testRuntime(),

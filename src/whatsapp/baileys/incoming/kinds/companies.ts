@@ -29,13 +29,9 @@ function headed(text: string | null | undefined, header: Header | null | undefin
   const { title, subtitle, documentMessage, imageMessage, videoMessage, locationMessage, productMessage } = header ??
     {};
   const of = productMessage ? product(productMessage) : null;
-  const media = documentMessage
-    ? file("unknown", "document", documentMessage).media
-    : imageMessage
-    ? file("unknown", "image", imageMessage).media
-    : videoMessage
-    ? file("unknown", "video", videoMessage).media
-    : of?.media ?? null;
+  const files = [["document", documentMessage], ["image", imageMessage], ["video", videoMessage]] as const;
+  const [kind, body] = files.find(([, body]) => body) ?? [];
+  const media = kind && body ? file("unknown", kind, body).media : of?.media ?? null;
   const words = [
     title,
     subtitle,
