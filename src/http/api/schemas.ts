@@ -139,6 +139,11 @@ export function pageOf(item: z.ZodType, pagination: z.ZodType = Pagination) {
   return { description: "A page of results", schema: z.object({ data: z.array(item), pagination }) };
 }
 
+/** Returns the answer with a page of a list that is read by cursor. */
+export function pageBy(description: string, item: z.ZodType, next = "Leads to the next page; null on the last one.") {
+  return { description, schema: z.object({ data: z.array(item), next: z.string().nullable().describe(next) }) };
+}
+
 /** Returns a time, Unix ms, as ISO 8601 UTC. */
 export function isoTime(at: number): string {
   return new Date(at).toISOString();

@@ -15,6 +15,7 @@ import {
   isoTimeOrNull,
   isoTimes,
   orNull,
+  pageBy,
   queryInt,
   Recipient,
   Timestamp,
@@ -92,11 +93,6 @@ const ofChat = { params: ofSession.params.extend({ chat: Recipient }) };
 const limit = queryInt({ minimum: 1, maximum: 100, fallback: 20 });
 const cursor = (description: string) => z.string().min(1).max(128).optional().openapi({ description });
 const q = z.string().min(1).max(100).optional().describe("Part of a name or number.");
-
-function pageBy(description: string, item: z.ZodType) {
-  const next = z.string().nullable().describe("Leads to the next page; null on the last one.");
-  return { description, schema: z.object({ data: z.array(item), next }) };
-}
 
 const routes = routesOf("Chats", {
   listChats: {

@@ -1,5 +1,6 @@
 /** Presence and read receipts, which a line shows to the other side of a chat. */
 import { z } from "@hono/zod-openapi";
+import { jidOf } from "../../line/chat_entries.ts";
 import { type Api, routesOf } from "../api/route.ts";
 import { data, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -56,9 +57,4 @@ function addChats(api: Api, { lines, unread }: Services): void {
     await read.done();
     return { chat, messageIds: read.messages.map(({ networkId }) => networkId) };
   });
-}
-
-/** Returns the JID of a recipient. */
-function jidOf(recipient: string): string {
-  return recipient.includes("@") ? recipient : `${recipient}@s.whatsapp.net`;
 }

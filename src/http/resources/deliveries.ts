@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES } from "../../event/event.ts";
 import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhook.ts";
 import { type Api, ok, routesOf } from "../api/route.ts";
-import { data, idParams, isoTime, isoTimes, queryInt, shownAs, Timestamp } from "../api/schemas.ts";
+import { data, idParams, isoTime, isoTimes, pageBy, queryInt, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
@@ -44,13 +44,7 @@ const routes = routesOf("Webhooks", {
       limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
     }),
     answers: {
-      200: {
-        description: "A page of deliveries",
-        schema: z.object({
-          data: z.array(DeliveryRecord),
-          next: z.string().nullable().describe("Pass as `before` for the next page; null on the last page."),
-        }),
-      },
+      200: pageBy("A page of deliveries", DeliveryRecord, "Pass as `before` for the next page; null on the last page."),
     },
   },
 

@@ -5,7 +5,7 @@ import { FORMAT_NAMES } from "../../webhook/format.ts";
 import { CHATS, type ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, routesOf } from "../api/route.ts";
+import { type Api, created, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTimes, rare, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { given } from "./network_queries.ts";
@@ -176,10 +176,7 @@ const routes = routesOf("Webhooks", {
 export const webhookResource = { routes: Object.values(routes), add: addWebhooks };
 
 function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
-  api.on(
-    routes.listWebhooks,
-    async ({ accountId }) => ok({ data: (await webhooks.list(accountId)).map(recordOf) }),
-  );
+  api.answer(routes.listWebhooks, async ({ accountId }) => (await webhooks.list(accountId)).map(recordOf));
 
   api.on(routes.createWebhook, async ({ caller, body, repeat }) => {
     const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
