@@ -57,6 +57,16 @@ const WHILE_LINKING = {
   logged_out: "logged_out",
 } as const satisfies Partial<Record<LineTrigger, LineStatus>>;
 
+/** What connected and disconnected lines have in common. */
+const WHILE_LINKED = {
+  dropped: "disconnected",
+  reopening: "disconnected",
+  replaced: "disconnected",
+  refused: "disconnected",
+  paused: "disconnected",
+  logged_out: "logged_out",
+} as const satisfies Partial<Record<LineTrigger, LineStatus>>;
+
 /** The next status by status and trigger. A trigger that is not listed for a status does not change the line. */
 export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Record<LineTrigger, LineStatus>>>>> = {
   initializing: {
@@ -69,28 +79,14 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
   },
   qr: { ...WHILE_LINKING, qr: "qr", noted: "qr" },
   pairing: { ...WHILE_LINKING, code: "pairing", noted: "pairing" },
-  connected: {
-    booted: "initializing",
-    dropped: "disconnected",
-    reopening: "disconnected",
-    replaced: "disconnected",
-    refused: "disconnected",
-    noted: "connected",
-    paused: "disconnected",
-    logged_out: "logged_out",
-  },
+  connected: { ...WHILE_LINKED, booted: "initializing", noted: "connected" },
   disconnected: {
+    ...WHILE_LINKED,
     booted: "disconnected",
     linking: "initializing",
     linked: "disconnected",
     opened: "connected",
-    dropped: "disconnected",
-    reopening: "disconnected",
-    replaced: "disconnected",
-    refused: "disconnected",
     noted: "disconnected",
-    paused: "disconnected",
-    logged_out: "logged_out",
   },
   logged_out: {
     booted: "logged_out",

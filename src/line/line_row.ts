@@ -10,7 +10,6 @@ import { retry } from "../base/retry.ts";
 import type { Clock, Runtime } from "../runtime.ts";
 import { forgetChats } from "./chats.ts";
 import { lineKeys } from "./rows.ts";
-import type { SessionName } from "../message/receipts.ts";
 import { removeUploads } from "../media/uploads.ts";
 import { messageKeys } from "../message/rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
@@ -28,18 +27,14 @@ const NAME_KEPT_MS = 2_000;
 const MOST_NAMES = 10_000;
 
 /** The current names of lines, for their events. */
-export interface SessionNames {
-  /** Resolves to the name, "" if the line is gone. Throws StoreError. */
-  of: SessionName;
-  /** Invalidates the cached name. Call it after the commit that changes the name. */
-  changed(lineId: string): void;
-}
+export type SessionNames = ReturnType<typeof makeSessionNames>;
 
-export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
+export function makeSessionNames(kv: Kv, clock: Clock) {
   const known = new LRUCache<string, string>(atMost(MOST_NAMES, { forMs: NAME_KEPT_MS, clock }));
   let changes = 0;
   return {
-    async of(lineId) {
+    /** Resolves to the name, "" if the line is gone. Throws StoreError. */
+    async of(lineId: string): Promise<string> {
       const kept = known.get(lineId);
       if (kept !== undefined) return kept;
       const before = changes;
@@ -49,7 +44,8 @@ export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
       if (changes === before) known.set(lineId, name, { start });
       return name;
     },
-    changed(lineId) {
+    /** Invalidates the cached name. Call it after the commit that changes the name. */
+    changed(lineId: string): void {
       changes++;
       known.delete(lineId);
     },

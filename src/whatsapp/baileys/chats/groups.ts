@@ -288,10 +288,8 @@ function addressesOf({ attrs: { jid, phone_number, lid } }: BinaryNode): string[
 
 /** Whether any of the addresses belongs to an admin. */
 export function hasAdmin({ participants }: GroupMetadata, addresses: readonly string[]): boolean {
-  const admins = participants.filter(({ admin }) => admin).flatMap((
-    { id, lid, phoneNumber },
-  ) => [id, lid, phoneNumber]);
-  return admins.some((admin) => admin && addresses.some((address) => areJidsSameUser(admin, address)));
+  const isAmong = (jid: string | undefined) => jid && addresses.some((address) => areJidsSameUser(jid, address));
+  return participants.some(({ admin, id, lid, phoneNumber }) => admin && [id, lid, phoneNumber].some(isAmong));
 }
 
 /** Returns the address and number of a `<participant>`, or of a person who asks to join. */
