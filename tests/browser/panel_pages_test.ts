@@ -6,7 +6,7 @@ import { inBrowser } from "../support/browser.ts";
 import { hasNginx, startNginx } from "../support/nginx.ts";
 import { CUSTOMER, furnish, LINE, open } from "../support/furnished_panel.ts";
 import { accountPage, asOperator, join, operatorLink, panelOf, scanFrom } from "../support/panel_pages.ts";
-import { openStage, withStage } from "../support/stage.ts";
+import { openStage, WITH_REFRESH, withStage } from "../support/stage.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 
 /** Compressed, of all that a page loads from nothing. */
@@ -70,7 +70,7 @@ inBrowser(
 inBrowser(
   "in Spanish, dark and 320 px wide a line is linked and seen, and a mistake is explained",
   ({ another, page, assertQuiet }) =>
-    withStage(openStage, async (stage) => {
+    withStage(() => openStage(WITH_REFRESH), async (stage) => {
       await asOperator(page, stage);
       const { cookies } = await page.context().storageState();
       const phone = await another({ viewport: SIZES.phone, colorScheme: "dark", locale: "es-ES" });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { inBrowser } from "../support/browser.ts";
 import { accountPage, asOperator, customerLink, scanFrom } from "../support/panel_pages.ts";
-import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { openStage, type Stage, WITH_REFRESH, withStage } from "../support/stage.ts";
 
 const LINE = "4915100000001";
 const EXTENSION = join(import.meta.dirname!, "..", "..", "extension");
@@ -70,7 +70,7 @@ async function signingTab(page: Page): Promise<Page> {
 inBrowser(
   "from the panel's button to connected: the extension asks on web.whatsapp.com, signs, and brings the signature back",
   ({ page }) =>
-    withStage(openStage, async (stage) => {
+    withStage(() => openStage(WITH_REFRESH), async (stage) => {
       await standIn(page.context());
       await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
       await asOperator(page, stage);
@@ -113,7 +113,7 @@ inBrowser(
 inBrowser(
   "without the extension a customer signs in the site's console, and the customer's page takes what was copied",
   ({ page, another }) =>
-    withStage(openStage, async (stage) => {
+    withStage(() => openStage(WITH_REFRESH), async (stage) => {
       await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
       await asOperator(page, stage);
       const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Theirs" });

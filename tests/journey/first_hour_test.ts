@@ -7,7 +7,7 @@ import { freePort } from "../support/free_port.ts";
 import { palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
 import { ROOT } from "../support/guides.ts";
 import { HAS_TERMINAL, onTerminal } from "../support/pseudo_terminal.ts";
-import { onStage, openStage, type Stage, withStage } from "../support/stage.ts";
+import { onStage, openStage, type Stage, WITH_REFRESH, withStage } from "../support/stage.ts";
 
 const LINE = "4915200000011";
 const OTHER = "4915200000012";
@@ -80,7 +80,7 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
   const twin = await tryCommand(["link", "Shop"], { ...stage.env, PALOMA_PORT: port });
   assert.equal(twin.code, 1);
   assert.match(twin.stderr, new RegExp(`Shop is already linked: session ${linked.data._id}`));
-});
+}, WITH_REFRESH);
 
 onStage(
   "`paloma link --number` may be run again when nobody has typed the code, and leaves one session",

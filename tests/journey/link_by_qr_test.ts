@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { invoicePdf } from "../../src/cli/demo.ts";
-import { onStage } from "../support/stage.ts";
+import { onStage, WITH_REFRESH } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
@@ -75,4 +75,5 @@ onStage(
     assert.equal(answer.data.text, "Thanks, it is paid already");
     assert.equal(answer.data.messageId, id);
   },
+  WITH_REFRESH,
 );

@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { openData } from "../../src/engines.ts";
 import { readLink } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
-import { type LinkedLine, onStage, openStage, type Stage } from "../support/stage.ts";
+import { type LinkedLine, onStage, openStage, type Stage, WITH_REFRESH } from "../support/stage.ts";
 import { dataConfigOf } from "../support/test_store.ts";
 import { until } from "../support/until.ts";
 import { silentRuntime } from "../support/runtime.ts";
@@ -71,6 +71,7 @@ onStage(
     );
     assert.match(stage.gateway.log(), /a line changed/);
   },
+  WITH_REFRESH,
 );
 
 onStage("a secret that is planted in the log is found, whatever form it was printed in", async (stage) => {

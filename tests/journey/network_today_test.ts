@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import { endpointsOf, jidOf, participantHash } from "../../src/sandbox/world/directory.ts";
 import { child, childrenOf } from "../../src/sandbox/world/stanza.ts";
-import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { type LinkedLine, onStage, type Stage, WITH_REFRESH } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
@@ -90,7 +90,7 @@ onStage("a line is not connected before its link is complete", async (stage) => 
   const connected = (await stage.events(line)).filter(({ event }) => event === "session.connected");
   assert.deepEqual(connected.map(({ data }) => data.phone), [LINE]);
   await talks(stage, line);
-});
+}, WITH_REFRESH);
 
 onStage("each refusal of a login has its own reason, and is not tried on and on", async (stage) => {
   await stage.addPhone(ANA);

@@ -4,7 +4,7 @@ import type { Json } from "../../src/cli/client.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import type { RunningGateway } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
-import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
+import { type LinkedLine, onStage, openStageWith, type Stage, WITH_REFRESH, withStage } from "../support/stage.ts";
 import { ASSERTION } from "../support/api_calls.ts";
 import { until } from "../support/until.ts";
 
@@ -103,6 +103,7 @@ for (const [title, code, begin] of [["a QR", undefined, scan], ["a code", LINE, 
       const events = (await stage.events(line)).filter(({ event }) => event === "session.passkey");
       assert.deepEqual(events.map(({ data }) => data), [{ stage: "required", expiresAt }]);
     },
+    WITH_REFRESH,
   );
 }
 
@@ -136,12 +137,15 @@ onStage(
     await stage.sessionStatus(line, "connected");
     await sends(stage, line);
   },
+  WITH_REFRESH,
 );
 
 Deno.test("without the handoff proof the owner compares codes; meanwhile a second device is refused, and links later", async () => {
   const clock = new LeapClock();
   const open = () =>
-    openStageWith((env) => startGatewayHere(env, { clock }), { network: { passkeyLifetimeMs: 30 * 60_000 } });
+    openStageWith((env) => startGatewayHere(env, { clock }), {
+      network: { refresh: true, passkeyLifetimeMs: 30 * 60_000 },
+    });
   await withStage(open, async (stage) => {
     /** The key of the proof is good for five minutes; these challenges for longer. */
     const outlastProof = () => clock.leap(5 * 60_000);
@@ -197,11 +201,11 @@ onStage("a gateway that was killed while a passkey was asked for begins the link
   const next = await asked(stage, line, "required");
   assert.equal((await give(stage, line, await sign(stage, next.options))).status, 200);
   await stage.sessionStatus(line, "connected");
-});
+}, WITH_REFRESH);
 
 Deno.test("a challenge that ran out is replaced by a new QR, which links", async () => {
   const clock = new LeapClock();
-  const open = () => openStageWith((env) => startGatewayHere(env, { clock }), { network: { clock } });
+  const open = () => openStageWith((env) => startGatewayHere(env, { clock }), { network: { refresh: true, clock } });
   await withStage(open, async (stage) => {
     const line = await createLine(stage);
     await scan(stage, line);
@@ -219,7 +223,7 @@ Deno.test("a challenge that ran out is replaced by a new QR, which links", async
 
 Deno.test("a signature that is accepted and leads to nothing is asked for again without the proof, and then links", async () => {
   const clock = new LeapClock();
-  await withStage(() => openStageWith((env) => startGatewayHere(env, { clock })), async (stage) => {
+  await withStage(() => openStageWith((env) => startGatewayHere(env, { clock }), WITH_REFRESH), async (stage) => {
     const line = await createLine(stage);
     await scan(stage, line);
     const first = await asked(stage, line, "required");

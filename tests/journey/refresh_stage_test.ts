@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { startGatewayHere } from "../support/gateway_here.ts";
-import { openStageWith, withStage } from "../support/stage.ts";
+import { openStageWith, WITH_REFRESH, withStage } from "../support/stage.ts";
 
 Deno.test("with the refresh stage a line links at the second QR", () =>
-  withStage(() => openStageWith(startGatewayHere), async (stage) => {
+  withStage(() => openStageWith(startGatewayHere, WITH_REFRESH), async (stage) => {
     const line = await stage.linkLine("4915100000001");
     assert.equal((await stage.session(line)).status, "connected");
     const qrs = (await stage.events(line)).filter(({ event }) => event === "session.qr");

@@ -10,7 +10,7 @@ import { Change } from "../../src/store/kv.ts";
 import { runCommand } from "./gateway_process.ts";
 import { type BrowserOptions, inBrowser, type Visit } from "./browser.ts";
 import { silentRuntime } from "./runtime.ts";
-import { openStage, type Stage, withStage } from "./stage.ts";
+import { openStage, type Stage, WITH_REFRESH, withStage } from "./stage.ts";
 import { dataConfigOf } from "./test_store.ts";
 import { until } from "./until.ts";
 
@@ -19,7 +19,7 @@ export const inPanel = (
   name: string,
   run: (visit: Visit, stage: Stage) => Promise<void>,
   options?: BrowserOptions,
-) => inBrowser(name, (visit) => withStage(openStage, (stage) => run(visit, stage)), options);
+) => inBrowser(name, (visit) => withStage(() => openStage(WITH_REFRESH), (stage) => run(visit, stage)), options);
 
 export const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 export const badge = (page: Page, text: string) => page.locator("main .badge", { hasText: text }).first();

@@ -70,6 +70,9 @@ export interface Stage<G extends RunningGateway = GatewayProcess> {
   abandon(): Promise<void>;
 }
 
+/** For tests of linking: the network asks for another QR after the scan, as the real one does, which is one more to draw. */
+export const WITH_REFRESH = { network: { refresh: true } } satisfies StageOptions;
+
 /** A stage with the gateway as a process of its own. */
 export function openStage(options: StageOptions = {}): Promise<Stage> {
   return openStageWith(startGatewayProcess, options);
@@ -82,7 +85,7 @@ export async function openStageWith<G extends RunningGateway>(
 ): Promise<Stage<G>> {
   const { clock = systemClock, ...networkOptions } = options.network ?? {};
   const runtime = { ...silentRuntime(), clock };
-  const network = await startNetwork({ runtime, ...networkOptions });
+  const network = await startNetwork({ runtime, refresh: false, ...networkOptions });
   const dataDir = await Deno.makeTempDir({ prefix: "paloma-stage-" });
   const caFile = await Deno.makeTempFile({ prefix: "paloma-stage-", suffix: ".pem" });
   await Deno.writeTextFile(caFile, network.caPem);
