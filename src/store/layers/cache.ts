@@ -62,6 +62,8 @@ export function withMemory(kv: ChunkedKv, { families, absences, rare, clock }: M
   });
   /** Reads in progress whose results may still be cached: a commit of the same row cancels that. */
   const reading = new Map<string, symbol>();
+  /** Rows of commits in progress: what is read of them may be old before the commit is known to have been written. */
+  const writing = new Set<ReadonlyMap<string, unknown>>();
 
   const isRemembered = ([family]: Key) => families.has(family!);
 
@@ -80,7 +82,9 @@ export function withMemory(kv: ChunkedKv, { families, absences, rare, clock }: M
     const ticket = Symbol();
     const names = keys.map((key) => isRemembered(key) ? nameOfKey(key) : null);
     const mine = (name: string | null): name is string => name !== null && reading.get(name) === ticket;
-    for (const name of names) if (name !== null) reading.set(name, ticket);
+    for (const name of names) {
+      if (name !== null && !writing.values().some((written) => written.has(name))) reading.set(name, ticket);
+    }
     try {
       const slots = keys.length === 1 ? [await kv.get(keys[0]!)] : await kv.getMany(keys);
       slots.forEach((slot, i) => mine(names[i]!) && remember(names[i]!, slot));
@@ -133,11 +137,12 @@ export function withMemory(kv: ChunkedKv, { families, absences, rare, clock }: M
       };
       if (fills) refill();
       forget(written.keys());
+      writing.add(written);
       let version: string | null = null;
       try {
         version = await kv.commit(change, options);
       } finally {
-        // Reads that began during the commit may have seen the previous row.
+        writing.delete(written);
         forget(written.keys());
         if (fills) refill();
         if (version === null) {

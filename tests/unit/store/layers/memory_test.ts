@@ -120,6 +120,31 @@ Deno.test("a read that a commit overtakes is not remembered", async () => {
   });
 });
 
+Deno.test("a row that is read while it is being written is not remembered: it may have changed before that is known", async () => {
+  await withWorld(async ({ raw }) => {
+    const [asked, landed, known] = [1, 2, 3].map(() => Promise.withResolvers<void>());
+    const kv = withMemory({
+      ...raw,
+      async commit(change) {
+        await asked!.promise;
+        const version = await raw.commit(change);
+        landed!.resolve();
+        await known!.promise;
+        return version;
+      },
+    }, { families: new Set(["kept"]), absences: new Set(), rare: new Set(), clock: testRuntime().clock });
+    await raw.commit(new Change().set(row("a"), "one"));
+    const writing = kv.commit(new Change().set(row("a"), "two"));
+    assert.equal((await kv.get(row("a"))).value, "one");
+    asked!.resolve();
+    await landed!.promise;
+    assert.equal((await kv.get(row("a"))).value, "two");
+    known!.resolve();
+    await writing;
+    assert.equal((await kv.get(row("a"))).value, "two");
+  });
+});
+
 Deno.test("after a commit of which nobody knows whether it was written, the engine is asked", async () => {
   await withWorld(async ({ raw }) => {
     const doubtful = withMemory({
