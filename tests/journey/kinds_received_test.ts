@@ -347,10 +347,12 @@ async function exchange(kinds: readonly Kind[], { stage, line, listening, inPane
     assert.deepEqual(new Uint8Array(await (await fetch(data.media.url)).arrayBuffer()), FILE, kind);
   }
 
+  const reactions: string[] = [];
   // Answered, reacted to and read by the line; quoted and reacted to by whoever wrote it.
   for (const { id, kind, sent } of arrived) {
     await api.call("POST", "/messages/send/text", { sessionId, to: ANA, text: `re ${id}`, replyTo: id });
-    await api.call("POST", "/messages/send/reaction", { messageId: id, emoji: "👍" });
+    const reaction = await api.call("POST", "/messages/send/reaction", { messageId: id, emoji: "👍" });
+    reactions.push(reaction.messageId);
     await api.call("POST", `${chat}/read`, { messageId: id });
     const contextInfo = { stanzaId: id, participant: `${ANA}@s.whatsapp.net`, quotedMessage: sent };
     await say({ extendedTextMessage: { text: `about ${id}`, contextInfo } });
@@ -369,6 +371,8 @@ async function exchange(kinds: readonly Kind[], { stage, line, listening, inPane
     else await assert.rejects(forward, /400.*forwarded/, kind);
   }
 
+  // The phone may have a reaction before the gateway knows that it was sent.
+  for (const id of reactions) await stage.status(id, "sent");
   for (const read of [(path: string) => api.call("GET", path), inPanel]) {
     const shown: Json[] = (await read(`${chat}/messages?limit=100`)).data;
     for (const { id, kind, text, details, file } of arrived) {
