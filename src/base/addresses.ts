@@ -3,6 +3,7 @@
  * trust.
  */
 import ipaddr from "ipaddr.js";
+import { unlessMalformed } from "./retry.ts";
 
 /** A network: address and prefix length. A single address is a network of one. */
 export type IpNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -24,11 +25,7 @@ export function portOf({ port, protocol }: URL): number {
 
 /** Decodes percent encoding; text with malformed encoding is returned as it is. */
 export function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return unlessMalformed(() => decodeURIComponent(text), text);
 }
 
 /** Whether the text is a complete address, v4 or v6. */

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { GatheredBytes } from "../../base/gathered_bytes.ts";
+import { unlessMalformed } from "../../base/retry.ts";
 import { invalid } from "../../errors.ts";
 import { MIB, tooLarge } from "./body.ts";
 
@@ -102,11 +103,7 @@ export class JsonScanner {
   }
 
   #nameIsMember(): boolean {
-    try {
-      return JSON.parse(`"${Buffer.from(this.#text).toString()}"`) === this.#member;
-    } catch {
-      return false;
-    }
+    return unlessMalformed(() => JSON.parse(`"${Buffer.from(this.#text).toString()}"`) === this.#member, false);
   }
 
   /** Called at the closing quote. */
@@ -154,9 +151,5 @@ class Unescaper {
  * base64 ignores.
  */
 function parsed(content: string): string {
-  try {
-    return JSON.parse(`"${content.replaceAll(/[\t\n\r]/g, "\\n")}"`);
-  } catch {
-    return FOREIGN;
-  }
+  return unlessMalformed(() => JSON.parse(`"${content.replaceAll(/[\t\n\r]/g, "\\n")}"`), FOREIGN);
 }

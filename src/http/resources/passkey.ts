@@ -1,5 +1,6 @@
 /** The passkey of an account that is being linked: the challenge to sign, and its signature. */
 import { z } from "@hono/zod-openapi";
+import { unlessMalformed } from "../../base/retry.ts";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
 import { type Api, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
@@ -113,10 +114,8 @@ export function requestOf(request: PasskeyRequest): z.infer<typeof Request> {
 
 /** Whether the text is a browser's client data for a signature; the network checks which passkey signed. */
 function isClientData(text: string): boolean {
-  try {
+  return unlessMalformed(() => {
     const { type, challenge } = JSON.parse(atob(text.replaceAll("-", "+").replaceAll("_", "/")));
     return type === "webauthn.get" && typeof challenge === "string";
-  } catch {
-    return false;
-  }
+  }, false);
 }

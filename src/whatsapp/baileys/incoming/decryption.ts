@@ -17,6 +17,7 @@ import {
   type SocketConfig,
   unpadRandomMax16,
 } from "@whiskeysockets/baileys";
+import { unlessMalformed } from "../../../base/retry.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeIsolation } from "../repairs/isolation.ts";
@@ -216,12 +217,11 @@ const isTooLong = (ciphertext: Uint8Array) => ciphertext.length > LONGEST_CIPHER
  */
 function forLibrary(plaintext: Uint8Array, { category }: StanzaPart["attrs"]): Uint8Array {
   if (category !== "peer" && plaintext.length < MOST_READS) return plaintext;
-  try {
+  // Of a malformed one, the library reports what is wrong with it.
+  return unlessMalformed(() => {
     const message = unlessTooMany(() => proto.Message.decode(bounded(unpadRandomMax16(plaintext))));
     return !message || message.protocolMessage?.peerDataOperationRequestResponseMessage ? NOTHING : plaintext;
-  } catch {
-    return plaintext; // the library reports what is wrong with it
-  }
+  }, plaintext);
 }
 
 function nameOf({ groupId, axolotlSenderKeyDistributionMessage: key }: proto.Message.ISenderKeyDistributionMessage) {
