@@ -178,11 +178,13 @@ class Session implements CompanionSession, SocketOwner {
     const hasNoEnd = this.#network.faults.take(this.#line, "no_offline_end");
     this.#companion.mailbox.attach((kept) => {
       if (hasNoEnd && child(kept, "offline")) return;
-      const garbled = kept.tag === "message" && this.#network.faults.take(this.#line, "garble");
+      // What the owner's phone tells its companions is no message that comes in.
+      const isIncoming = kept.tag === "message" && kept.attrs.category !== "peer";
+      const garbled = isIncoming && this.#network.faults.take(this.#line, "garble");
       const stanza = garbled ? unreadable(kept) : kept;
       this.send(stanza);
       if (stanza.tag === "status") this.#expectAck(stanza);
-      if (stanza.tag === "message" && this.#network.faults.take(this.#line, "duplicate")) this.send(stanza);
+      if (isIncoming && this.#network.faults.take(this.#line, "duplicate")) this.send(stanza);
     });
     if (this.#companion.welcomed) return;
     this.#companion.welcomed = true;
