@@ -12,7 +12,7 @@ inBrowser(
       const origin = new URL(stage.gateway.baseUrl).origin;
       const { paths, webhooks } = await (await fetch(`${origin}/openapi.json`)).json();
       await page.goto(`${origin}/docs`);
-      await page.getByText("/v1/messages/send/text").first().waitFor();
+      await page.locator("#loading").waitFor({ state: "detached" });
       const text = await page.locator("body").innerText();
       for (const path of Object.keys(paths)) assert.ok(text.includes(path), `${path} is not on the page`);
       for (const name of Object.keys(webhooks)) {
@@ -75,6 +75,24 @@ inBrowser(
       assert.equal(await page.locator("main .code").count(), await page.locator("main pre").count());
       found.push(...await faultsOf(page, "a recipe"));
       assert.deepEqual(found, []);
+      assertQuiet();
+    }),
+);
+
+inBrowser(
+  "a key that is typed before a page's scripts have come is filled into its samples, and into those of the next page",
+  ({ page, assertQuiet }) =>
+    withStage(openStage, async (stage) => {
+      const guides = `${new URL(stage.gateway.baseUrl).origin}/docs/guides`;
+      const scripts = Promise.withResolvers<void>();
+      await page.route("**/docs/reader.js", (route) => scripts.promise.then(() => route.continue()));
+      await page.goto(`${guides}/messages`, { waitUntil: "commit" });
+      await page.getByLabel("API key").fill("pk_of_a_reader");
+      scripts.resolve();
+      const samples = page.locator("pre").filter({ hasText: "pk_of_a_reader" });
+      await samples.first().waitFor();
+      await page.goto(`${guides}/webhooks`);
+      await samples.first().waitFor();
       assertQuiet();
     }),
 );

@@ -7,15 +7,19 @@ const LANGUAGE = "paloma-docs-language";
 /** What is drawn again when the key or the language changes. */
 const panes = new Set();
 const keyField = document.querySelector("#key");
-keyField.value = sessionStorage.getItem(KEY) ?? "";
-keyField.addEventListener("input", () => {
-  sessionStorage.setItem(KEY, keyField.value);
-  drawAll();
-});
+// What was typed before this script came stays.
+keyField.value ||= sessionStorage.getItem(KEY) ?? "";
+keepKey();
+keyField.addEventListener("input", keepKey);
 
 /** The key that was typed; empty if none was. */
 export function key() {
   return keyField.value;
+}
+
+function keepKey() {
+  sessionStorage.setItem(KEY, key());
+  drawAll();
 }
 
 /** The chosen one of `names`; the first if none of them was chosen. */
