@@ -16,6 +16,7 @@ import { sweepMedia } from "../../src/media/sweep.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 import { Change, StoreError } from "../../src/store/kv.ts";
+import { connectionsOf } from "../support/closing.ts";
 import { MemoryKv } from "../support/memory_kv.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { s3Program, type S3Server, startS3 } from "../support/s3_server.ts";
@@ -66,11 +67,12 @@ async function losingAnswers(server: S3Server, passes: (answer: Buffer) => Buffe
       one.on("close", () => other.destroy());
     }
   });
+  const { close } = connectionsOf(relay);
   const endpoint = `http://127.0.0.1:${await listenOn(relay)}`;
   return {
     config: { ...server.config, endpoint },
     completed: () => completed,
-    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => relay.close(() => resolve())),
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openData } from "../../src/engines.ts";
 import { keepFile } from "../../src/media/store.ts";
 import { Change } from "../../src/store/kv.ts";
-import { palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
+import { palomaCommand, runCommand, spawnToEnd, tryCommand } from "../support/gateway_process.ts";
 import { Receiver } from "../support/receiver.ts";
 import { silentRuntime } from "../support/runtime.ts";
 import { onSmallDisk } from "../support/small_disk.ts";
@@ -89,7 +89,7 @@ Deno.test({
     const bucket = await Receiver.start(() => {});
     const media = `s3://files/?endpoint=http://127.0.0.1:${bucket.port}&region=here`;
     const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
-    const child = palomaCommand(["backup", join(backups, "a"), "--media", media], { ...env, ...keys }).spawn();
+    const child = spawnToEnd(palomaCommand(["backup", join(backups, "a"), "--media", media], { ...env, ...keys }));
     const output = Promise.all([child.stdout, child.stderr].map((stream) => new Response(stream).text()));
     const waits = () => bucket.requests.length > 0 && [...Deno.readDirSync(backups)].length > 0;
     await until(waits, "the backup to wait");

@@ -1,6 +1,7 @@
 /** `/cloud`: what is sent in the shape of the official API is judged at the phone. Refusals stand in the tables. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
+import { serveLocally } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { type CloudClient, cloudClient } from "../support/cloud_client.ts";
 import { userIdOf } from "../../src/cloud/user_id.ts";
@@ -13,12 +14,12 @@ const ANA = "4917000000043";
 
 /** A file host whose names say nothing of what they hold; types are those that the path begins with. */
 function fileHost() {
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
+  const { address, close } = serveLocally({}, ({ url }) => {
     const [, family, subtype, extension] = new URL(url).pathname.split("/");
     const headers = { "content-type": `${family}/${subtype}` };
     return new Response(new Uint8Array(sampleFile(extension!.replace(/^.*\./, ""))), { headers });
   });
-  return { url: (path: string) => `http://127.0.0.1:${server.addr.port}/${path}`, close: () => server.shutdown() };
+  return { url: (path: string) => `http://${address}/${path}`, close };
 }
 
 const reply = (id: string, title: string) => ({ type: "reply", reply: { id, title } });
@@ -223,7 +224,7 @@ onStage("an application subscribes once, is asked for the challenge, and gets si
   await stage.addPhone(ANA, "Ana");
   const client = cloudClient(stage, LINE);
   const posted: { text: string; signature: string }[] = [];
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  const server = serveLocally({}, async (request) => {
     const query = new URL(request.url).searchParams;
     if (request.method === "GET") {
       const isMine = query.get("hub.verify_token") === "mine" && query.get("hub.mode") === "subscribe";
@@ -232,9 +233,9 @@ onStage("an application subscribes once, is asked for the challenge, and gets si
     posted.push({ text: await request.text(), signature: request.headers.get("x-hub-signature-256") ?? "" });
     return new Response();
   });
-  await using _ = { [Symbol.asyncDispose]: () => server.shutdown() };
+  await using _ = { [Symbol.asyncDispose]: () => server.close() };
   const apps = `/v21.0/${stage.accountId}/subscribed_apps`;
-  const override_callback_uri = `http://127.0.0.1:${server.addr.port}/hook`;
+  const override_callback_uri = `http://${server.address}/hook`;
 
   const refused = await client.ask("POST", apps, { override_callback_uri, verify_token: "another" });
   assert.deepEqual([refused.status, refused.body.error.code], [400, 100]);

@@ -219,16 +219,8 @@ Deno.test({
     const create = async () =>
       JSON.parse(await runCommand(["account", "create", "--name", "acme", "--json"], env)).accountId;
     /** Types the answer once the command asks. */
-    const typed = (args: string[], answer: string) => {
-      let isTyped = false;
-      return onTerminal(args, env, {
-        async seen(shown, terminal) {
-          if (isTyped || !shown.includes("to delete it:")) return;
-          isTyped = true;
-          await terminal.type(`${answer}\n`);
-        },
-      });
-    };
+    const typed = (args: string[], answer: string) =>
+      onTerminal(args, env, { when: "to delete it:", type: `${answer}\n` });
     const id = await create();
     const kept = await typed(["account", "delete", id], "amce");
     assert.match(kept.shown, /Type its name, acme, to delete it:[^]*Nothing is deleted\./);

@@ -6,10 +6,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer as createHttpServer } from "node:http";
-import { createServer, type Server } from "node:net";
+import { createServer } from "node:net";
 import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { accepted, type ApiAnswer, post, refused } from "../support/api_calls.ts";
+import { connectionsOf } from "../support/closing.ts";
 import { noFileLeft } from "../support/media_folder.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
@@ -140,11 +141,12 @@ async function countConnections() {
     connections++;
     socket.destroy();
   });
+  const { close } = connectionsOf(server);
   const port = await listenOn(server, { host: "::" }).catch(() => listenOn(server, { host: "0.0.0.0" }));
   return {
     port,
     connections: () => connections,
-    [Symbol.asyncDispose]: () => closed(server),
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -160,23 +162,17 @@ async function openDoor() {
     } else if (pathname === "/picture.png") response.end(sampleFile("png"));
     else response.writeHead(404).end();
   });
+  const { close } = connectionsOf(server);
   const base = `http://${ALLOWED}:${await listenOn(server, { host: ALLOWED })}`;
   return {
     file: `${base}/picture.png`,
     missing: `${base}/missing.png`,
     to: (location: string) => `${base}/?to=${encodeURIComponent(location)}`,
-    [Symbol.asyncDispose]: () => {
-      server.closeAllConnections();
-      return closed(server);
-    },
+    [Symbol.asyncDispose]: close,
   };
 }
 
 /** As a header can carry it. */
 function asciiOf(location: string): string {
   return /[^ -~]/.test(location) ? encodeURI(location) : location;
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
-import { palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
+import { palomaCommand, runCommand, spawnToEnd, tryCommand } from "../support/gateway_process.ts";
 import { ROOT } from "../support/guides.ts";
 import { HAS_TERMINAL, onTerminal } from "../support/pseudo_terminal.ts";
 import { onStage, openStage, type Stage, WITH_REFRESH, withStage } from "../support/stage.ts";
@@ -16,11 +16,17 @@ const OTHER = "4915200000012";
 async function link(
   stage: Stage,
   args: readonly string[],
-  shown: (state: Json, process: Deno.ChildProcess) => Promise<unknown> | void,
+  shown: (state: Json, kill: () => void) => Promise<unknown> | void,
 ): Promise<Json[]> {
   const { port } = new URL(stage.gateway.baseUrl);
-  const child = palomaCommand(["link", ...args, "--json"], { ...stage.env, PALOMA_PORT: port }).spawn();
+  const child = spawnToEnd(palomaCommand(["link", ...args, "--json"], { ...stage.env, PALOMA_PORT: port }));
   const states: Json[] = [];
+  let isKilled = false;
+  // What was printed before its end is still read.
+  const kill = () => {
+    if (!isKilled) child.kill("SIGKILL");
+    isKilled = true;
+  };
   let rest = "";
   for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + part).split("\n");
@@ -28,7 +34,7 @@ async function link(
     for (const line of lines) {
       const state = JSON.parse(line);
       states.push(state);
-      await shown(state, child);
+      await shown(state, kill);
     }
   }
   const stderr = await new Response(child.stderr).text();
@@ -40,7 +46,7 @@ async function link(
 /** Runs `paloma link` until it has said a line on stderr; resolves to that line. */
 async function firstLine(stage: Stage, args: readonly string[]): Promise<string> {
   const { port } = new URL(stage.gateway.baseUrl);
-  const child = palomaCommand(["link", ...args], { ...stage.env, PALOMA_PORT: port }).spawn();
+  const child = spawnToEnd(palomaCommand(["link", ...args], { ...stage.env, PALOMA_PORT: port }));
   let said = "";
   for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
     said += part;
@@ -87,7 +93,7 @@ onStage(
   async (stage) => {
     await stage.addPhone(LINE);
     const args = ["Office", "--number", LINE];
-    const [first] = await link(stage, args, (_, child) => child.kill("SIGKILL"));
+    const [first] = await link(stage, args, (_, kill) => kill());
     assert.match(first.pairingCode, /^[A-Z0-9]{8}$/);
     const states = await link(stage, args, async ({ pairingCode: code }) => {
       if (code) await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
@@ -116,9 +122,9 @@ onStage("`paloma link` says why WhatsApp gives no code, and that the account ask
     "WhatsApp gives no code for this number: it is not valid, or has asked too often (error 400).\n",
   );
   await stage.control.call("POST", "/phones", { number: OTHER, passkey: true });
-  const states = await link(stage, ["Shop"], async ({ qr, reason }, child) => {
+  const states = await link(stage, ["Shop"], async ({ qr, reason }, kill) => {
     if (qr) await stage.control.call("POST", `/phones/${OTHER}/scan`, { qr });
-    if (reason) child.kill("SIGKILL");
+    if (reason) kill();
   });
   assert.match(states.at(-1).reason, /asks for its passkey/);
 });
@@ -126,7 +132,7 @@ onStage("`paloma link` says why WhatsApp gives no code, and that the account ask
 onStage("`paloma link` that is interrupted leaves no session", async (stage) => {
   const env = { ...stage.env, PALOMA_PORT: new URL(stage.gateway.baseUrl).port };
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    const child = palomaCommand(["link", "Office"], env).spawn();
+    const child = spawnToEnd(palomaCommand(["link", "Office"], env));
     let said = "";
     for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
       if (!said.includes("Ctrl-C") && (said + part).includes("Ctrl-C")) child.kill(signal);
@@ -149,7 +155,8 @@ Deno.test({
         onTerminal(["link", "Office"], env, {
           rows,
           columns,
-          seen: (shown, terminal) => shown.endsWith("Ctrl-C to stop.\r\n") ? terminal.type("\x03") : undefined,
+          when: "Press Ctrl-C to stop.",
+          type: "\x03",
         });
       for (const [rows, columns] of [[24, 80], [60, 60]] as const) {
         const { code, shown } = await linked(rows, columns);
@@ -270,7 +277,7 @@ Deno.test("help of a command beside the gateway shows the settings that it needs
 });
 
 Deno.test("a reader that has seen enough ends a command without a word", async () => {
-  const child = palomaCommand(["openapi"], {}).spawn();
+  const child = spawnToEnd(palomaCommand(["openapi"], {}));
   const reader = child.stdout.getReader();
   await reader.read();
   await reader.cancel();

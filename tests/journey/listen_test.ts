@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
-import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
+import { palomaCommand, spawnToEnd, tryCommand } from "../support/gateway_process.ts";
 import { listen, Listening } from "../support/listening.ts";
 import { answering, Receiver } from "../support/receiver.ts";
 import { onStage, type Stage } from "../support/stage.ts";
-import { until } from "../support/until.ts";
+import { inTime, until } from "../support/until.ts";
 
 const LINE = "4915200000005";
 const ANA = "4917000000001";
@@ -109,8 +109,8 @@ Deno.test("Ctrl-C while the gateway still makes the webhook removes it too", asy
     return Response.json({ data: { id: "whk_1", secret: "whsec_c2VjcmV0" } }, { status: 201 });
   });
   const url = `http://127.0.0.1:${gateway.addr.port}/v1`;
-  const child = palomaCommand(["listen", "--webhook", "--url", url], { PALOMA_API_KEY: "pk_any" }).spawn();
-  await asked.promise;
+  const child = spawnToEnd(palomaCommand(["listen", "--webhook", "--url", url], { PALOMA_API_KEY: "pk_any" }));
+  await inTime(asked.promise, "the webhook to be asked for");
   child.kill("SIGINT");
   answer.resolve();
   const { code, signal } = await child.output();
@@ -144,8 +144,8 @@ Deno.test("a webhook whose requests nobody reads any more, as behind `| head`, i
     return Response.json({ data: { id: "whk_1", secret: "whsec_c2VjcmV0" } }, { status: 201 });
   });
   const url = `http://127.0.0.1:${gateway.addr.port}/v1`;
-  const child = palomaCommand(["listen", "--webhook", "--url", url], { PALOMA_API_KEY: "pk_any" }).spawn();
-  const webhook = await called.promise;
+  const child = spawnToEnd(palomaCommand(["listen", "--webhook", "--url", url], { PALOMA_API_KEY: "pk_any" }));
+  const webhook = await inTime(called.promise, "the webhook to be asked for");
   await child.stdout.cancel();
   await fetch(webhook, { method: "POST", body: "{}" });
   const [{ code }] = await Promise.all([child.status, child.stderr.pipeTo(new WritableStream())]);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { serveLocally } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { TOOLS } from "../../src/mcp/tools.ts";
 import { onStage, type Stage } from "../support/stage.ts";
@@ -66,11 +67,11 @@ onStage("every tool does what it says, and what others wrote is marked", async (
   await stage.arrival(ANA, ({ text }) => text?.includes("Yes"));
   await call("send_template", { sessionId, to: ANA, template: "due", variables: { name: "Ana" } });
   await stage.arrival(ANA, ({ text }) => text === "Hello Ana");
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => new Response("a file"));
-  const fileUrl = `http://127.0.0.1:${server.addr.port}/a.txt`;
+  const server = serveLocally({}, () => new Response("a file"));
+  const fileUrl = `http://${server.address}/a.txt`;
   await call("send_file", { sessionId, to: ANA, fileUrl });
   await stage.arrival(ANA, ({ filename }) => filename === "a.txt");
-  await server.shutdown();
+  await server.close();
   const sendAt = new Date(Date.now() + 3_600_000).toISOString();
   const later = await call("schedule_text", { sessionId, to: ANA, text: "later", sendAt });
   assert.equal((await call("list_queue", { sessionId })).data[0].messageId, later.messageId);

@@ -4,7 +4,7 @@ import { palomaCommand, runCommand, tryCommand } from "../support/gateway_proces
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { openStage, withStage } from "../support/stage.ts";
 import { tempFolder } from "../support/temp_folder.ts";
-import { until } from "../support/until.ts";
+import { inTime, until } from "../support/until.ts";
 
 const FRIEND = "5511900000077";
 const KEY = "a key of all machines";
@@ -177,8 +177,7 @@ function startingCommand(role: string, env: Record<string, string>) {
     stderr: () => printed.stderr,
     async end(): Promise<number> {
       child.kill("SIGTERM");
-      const { code } = await child.status;
-      await Promise.all(drained);
+      const [{ code }] = await inTime(Promise.all([child.status, ...drained]), `${role} to end: ${printed.stderr}`);
       return code;
     },
   };

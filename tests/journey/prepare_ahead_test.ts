@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { connectionsOf } from "../support/closing.ts";
 import { accepted, answerOf, post } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
 import { noFileLeft } from "../support/media_folder.ts";
@@ -130,9 +131,7 @@ async function openSlowHost(seconds: number) {
   const server = createServer((_request, response) => {
     systemClock.after(seconds * 1000, () => response.end(sampleFile("png")));
   });
+  const { close } = connectionsOf(server);
   const port = await listenOn(server);
-  return {
-    url: `http://127.0.0.1:${port}/slow.png`,
-    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
+  return { url: `http://127.0.0.1:${port}/slow.png`, [Symbol.asyncDispose]: close };
 }

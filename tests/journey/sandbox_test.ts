@@ -5,6 +5,7 @@ import { systemClock } from "../../src/runtime.ts";
 import {
   palomaCommand,
   runCommand,
+  spawnToEnd,
   startCommand,
   startGatewayProcess,
   tryCommand,
@@ -95,7 +96,7 @@ Deno.test("sandbox --network-only --json prints the settings with which a gatewa
 });
 
 Deno.test("sandbox --network-only says how to add a phone, with a command that adds one", async () => {
-  const child = palomaCommand(["sandbox", "--network-only"], ANYWHERE).spawn();
+  const child = spawnToEnd(palomaCommand(["sandbox", "--network-only"], ANYWHERE));
   const said: string[] = [];
   for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
     said.push(text);
@@ -137,7 +138,7 @@ Deno.test("sandbox says which of its ports is in use, and leaves nothing behind"
 Deno.test("Ctrl-C while the sandbox starts leaves nothing behind", async () => {
   for (const [how, exit] of [[[], 0], [["--demo"], 1], [["--network-only"], 0]] as const) {
     await using temp = await tempFolder();
-    const child = palomaCommand(["sandbox", ...how], { ...ANYWHERE, TMPDIR: temp.path }).spawn();
+    const child = spawnToEnd(palomaCommand(["sandbox", ...how], { ...ANYWHERE, TMPDIR: temp.path }));
     await until(() => leftIn(temp.path)[0], "a folder of the network");
     child.kill("SIGINT");
     const { code, signal } = await child.output();

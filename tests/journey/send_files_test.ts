@@ -7,6 +7,7 @@ import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { accepted, answerOf, post } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
+import { connectionsOf } from "../support/closing.ts";
 import { noFileLeft } from "../support/media_folder.ts";
 import { IMAGE_SIZE, PAGELESS_PDF, sampleFile } from "../support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
@@ -263,6 +264,7 @@ async function serveFiles() {
     response.writeHead(file ? 200 : 404, { "content-type": file?.type ?? UNKNOWN });
     response.end(file?.content);
   });
+  const { close } = connectionsOf(server);
   const base = `http://127.0.0.1:${await listenOn(server)}`;
   return {
     offer(filename: string, file: { content: Buffer; type: string }): string {
@@ -270,9 +272,6 @@ async function serveFiles() {
       offered.set(path, file);
       return base + path;
     },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
+    [Symbol.asyncDispose]: close,
   };
 }

@@ -1,6 +1,7 @@
 /** A way to a TCP server that loses connections: a request before it arrives, or its answer, by turns. */
 import net from "node:net";
 import { listenOn } from "../../src/base/listening.ts";
+import { connectionsOf } from "./closing.ts";
 
 export interface DroppingRelay extends AsyncDisposable {
   readonly port: number;
@@ -10,7 +11,6 @@ export interface DroppingRelay extends AsyncDisposable {
 
 /** Loses one in `every` of what clients write at once: as a rule, a request. */
 export async function startDroppingRelay(to: number, every: number): Promise<DroppingRelay> {
-  const sockets = new Set<net.Socket>();
   const dropped = { requests: 0, answers: 0 };
   let written = 0;
 
@@ -18,12 +18,8 @@ export async function startDroppingRelay(to: number, every: number): Promise<Dro
     const far = net.connect(to, "127.0.0.1");
     let losesAnswer = false;
     for (const [socket, other] of [[near, far], [far, near]] as const) {
-      sockets.add(socket);
       socket.on("error", () => {});
-      socket.on("close", () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
+      socket.on("close", () => other.destroy());
     }
     near.on("data", (bytes) => {
       written++;
@@ -43,12 +39,6 @@ export async function startDroppingRelay(to: number, every: number): Promise<Dro
     });
   });
 
-  return {
-    port: await listenOn(server),
-    dropped,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const { close } = connectionsOf(server);
+  return { port: await listenOn(server), dropped, [Symbol.asyncDispose]: close };
 }

@@ -3,8 +3,10 @@
  * source, or is the executable that PALOMA_EXECUTABLE names, so that every journey can be made with what is shipped.
  */
 import { fileURLToPath } from "node:url";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 import { freePort } from "./free_port.ts";
 import { onTestStore } from "./test_store.ts";
+import { inTime } from "./until.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 /** What a process needs of ours. Nothing else is handed down, so that settings of the developer's shell change no test. */
@@ -64,6 +66,14 @@ export function palomaCommand(args: readonly string[], env: Environment): Deno.C
   return program(...palomaArguments(args, env));
 }
 
+/** Spawns what ends by itself or by what the test does. It is killed if it does not, so that nobody waits for ever. */
+export function spawnToEnd(command: Deno.Command): Deno.ChildProcess {
+  const child = command.spawn();
+  const late = setTimeout(() => child.kill("SIGKILL"), GIVE_UP_AFTER_MS);
+  child.status.finally(() => clearTimeout(late));
+  return child;
+}
+
 /** Runs a command of Paloma to its end, whatever that is. */
 export function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
   return tryProgram(...palomaArguments(args, env));
@@ -71,7 +81,7 @@ export function tryCommand(args: readonly string[], env: Environment): Promise<O
 
 /** Runs any program to its end, whatever that is. */
 export async function tryProgram(path: string, args: readonly string[], env: Environment): Promise<Outcome> {
-  const { code, stdout, stderr } = await program(path, args, env).output();
+  const { code, stdout, stderr } = await spawnToEnd(program(path, args, env)).output();
   const decoder = new TextDecoder();
   return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
 }
@@ -106,28 +116,37 @@ export async function startProgram(path: string, args: readonly string[], env: E
   const drained = child.stderr.pipeThrough(new TextDecoderStream()).pipeTo(
     new WritableStream({ write: (text) => void (stderr += text) }),
   );
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let stdout = "";
-  while (!stdout.includes("\n")) {
-    const { value, done } = await reader.read();
-    if (done) {
-      await drained;
-      throw new Error(`${args.join(" ")} ended with ${(await child.status).code}: ${stderr.slice(-2000)}`);
-    }
-    stdout += value;
+  const ended = Promise.all([child.status, drained]).then(([{ code }]) => code);
+  const orKilled = <T>(promise: Promise<T>, what: string): Promise<T> =>
+    inTime(promise, `${what} ${args.join(" ")}`).catch((error) => {
+      try {
+        child.kill("SIGKILL");
+      } catch { /* It has ended; what it started still has its stderr. */ }
+      throw new Error(`${error.message} Its stderr ends with:\n${stderr.slice(-2000)}`);
+    });
+  const line = await orKilled(firstLine(child.stdout), "the first line of");
+  if (line === null) {
+    throw new Error(`${args.join(" ")} ended with ${await orKilled(ended, "the end of")}: ${stderr.slice(-2000)}`);
   }
-  await reader.cancel();
   return {
     pid: child.pid,
-    line: stdout.split("\n")[0]!,
+    line,
     stderr: () => stderr,
-    async end(signal) {
+    end(signal) {
       child.kill(signal);
-      const { code } = await child.status;
-      await drained;
-      return code;
+      return orKilled(ended, `${signal} to end`);
     },
   };
+}
+
+/** The first line, or null when there is none. What follows it is not read. */
+async function firstLine(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string | null> {
+  let text = "";
+  for await (const part of stream.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (text.includes("\n")) return text.split("\n")[0]!;
+  }
+  return null;
 }
 
 /** Starts a gateway with these settings, on a port that it keeps, logging all that it can. */

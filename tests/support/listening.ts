@@ -2,7 +2,7 @@
 import type { Json } from "../../src/cli/client.ts";
 import { palomaCommand } from "./gateway_process.ts";
 import type { Stage } from "./stage.ts";
-import { until } from "./until.ts";
+import { inTime, until } from "./until.ts";
 
 /** A running `paloma listen`. */
 export class Listening {
@@ -45,8 +45,7 @@ export class Listening {
   /** Ends it as Ctrl-C does; resolves to its exit code. */
   async end(): Promise<number> {
     this.#child.kill("SIGINT");
-    const { code } = await this.#child.status;
-    await this.#read;
+    const [{ code }] = await inTime(Promise.all([this.#child.status, this.#read]), `listen to end: ${this.#stderr}`);
     return code;
   }
 }

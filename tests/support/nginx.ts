@@ -1,7 +1,7 @@
 /** nginx as `ops/nginx.conf` sets it up, before a gateway: TLS, and the whole of the gateway below `/paloma` too. */
 import { join } from "node:path";
 import { freePort, listens } from "./free_port.ts";
-import { until } from "./until.ts";
+import { inTime, until } from "./until.ts";
 
 const ROOT = join(import.meta.dirname!, "..", "..");
 export const TLS = join(ROOT, "tests", "support", "tls");
@@ -41,7 +41,7 @@ export async function startNginx(
     url,
     async stop() {
       child.kill("SIGTERM");
-      await child.status;
+      await inTime(child.status, "nginx to end");
     },
   };
 }

@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { Socket } from "node:net";
 import { listenOn } from "../../src/base/listening.ts";
+import { connectionsOf } from "./closing.ts";
 
 export interface Received {
   headers: IncomingHttpHeaders;
@@ -40,19 +40,13 @@ export class Receiver {
   }
 
   static async start(answer: Answer = answering(200), tls?: TlsIdentity): Promise<Receiver> {
-    const sockets = new Set<Socket>();
     const responses = new Set<ServerResponse>();
     const server = tls ? createTlsServer(tls, handle) : createServer(handle);
-    server.on("connection", (socket: Socket) => {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => sockets.delete(socket));
-    });
+    const connections = connectionsOf(server);
     const port = await listenOn(server);
-    const receiver = new Receiver(port, answer, async () => {
+    const receiver = new Receiver(port, answer, () => {
       for (const response of responses) response.destroy();
-      for (const socket of sockets) socket.destroy();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      return connections.close();
     });
     function handle(request: IncomingMessage, response: ServerResponse): void {
       const chunks: Buffer[] = [];

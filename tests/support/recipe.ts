@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { palomaArguments } from "./gateway_process.ts";
 import { guides, type Page, shellBlocks } from "./guides.ts";
 import type { Stage } from "./stage.ts";
-import { until } from "./until.ts";
+import { inTime, until } from "./until.ts";
 
 /** The files that a page gives: its name in a line of its own, then the block. */
 const FILE = /^`([\w.-]+)`:\n\n```\w+\n([^]*?\n)```$/gm;
@@ -142,7 +142,7 @@ export class Recipe implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { child, ended } of this.#up) {
       child.kill("SIGTERM");
-      await ended;
+      await inTime(ended, "what came up to end by SIGTERM");
     }
     await Deno.remove(this.#folder, { recursive: true });
   }

@@ -5,6 +5,7 @@
 import net from "node:net";
 import { listenOn } from "../../src/base/listening.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { inTime } from "./until.ts";
 
 export interface Relay extends AsyncDisposable {
   readonly port: number;
@@ -49,8 +50,9 @@ export async function startRelay(to: number | null): Promise<Relay> {
       }
     },
     async [Symbol.asyncDispose]() {
+      relay.to = null;
       relay.cut();
-      await new Promise((resolve) => server.close(resolve));
+      await inTime(new Promise((resolve) => server.close(resolve)), "the relay to close");
     },
   };
   return relay;

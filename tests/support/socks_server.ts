@@ -1,8 +1,8 @@
 /** A SOCKS5 proxy with a login, from a registry, that remembers where it was asked to connect. */
-import { once } from "node:events";
-import { createServer, type Socket } from "node:net";
+import { createServer } from "node:net";
 import { Socks5Server } from "@pondwader/socks5-server";
 import { listenOn } from "../../src/base/listening.ts";
+import { connectionsOf } from "./closing.ts";
 
 const USER = "user";
 const PASSWORD = "secret-of-the-proxy";
@@ -17,23 +17,16 @@ export interface SocksServer {
 
 export async function startSocksServer(): Promise<SocksServer> {
   const targets: string[] = [];
-  const sockets = new Set<Socket>();
   const proxy = new Socks5Server()
     .setAuthHandler(({ username, password }) => username === USER && password === PASSWORD)
     .setRulesetValidator(({ destAddress, destPort }) => targets.push(`${destAddress}:${destPort}`) > 0);
   // It does not close what it carries.
-  const server = createServer((client) => {
-    sockets.add(client);
-    proxy._handleConnection(client);
-  });
+  const server = createServer((client) => proxy._handleConnection(client));
+  const { close } = connectionsOf(server);
   const port = await listenOn(server);
   return {
     url: `socks5://${USER}:${PASSWORD}@127.0.0.1:${port}`,
     targets,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { palomaArguments } from "./gateway_process.ts";
 import { ROOT, type ShellCommand } from "./guides.ts";
-import { until } from "./until.ts";
+import { inTime, until } from "./until.ts";
 
 /** Folders of a machine that the pages write to. */
 const PLACES = /(?<=[\s='"])\/(?=(?:backups|etc|srv|tmp|usr)(?:[\/\s]|$))/g;
@@ -123,7 +123,7 @@ export class Terminal implements AsyncDisposable {
   async end({ place, text }: ShellCommand): Promise<void> {
     const child = this.#up.pop()!;
     child.kill("SIGTERM");
-    const { code } = await child.status;
+    const { code } = await inTime(child.status, `${place}: ${text}: to end by SIGTERM`);
     if (code !== 0) throw new Error(`${place}: ${text}: SIGTERM ended it with ${code}`);
   }
 
@@ -131,7 +131,7 @@ export class Terminal implements AsyncDisposable {
     for (const child of this.#up) {
       child.kill("SIGTERM");
     }
-    await Promise.all(this.#read);
+    await inTime(Promise.all(this.#read), "what came up to end by SIGTERM");
     await Deno.remove(this.machine, { recursive: true });
   }
 }
