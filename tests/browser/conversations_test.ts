@@ -1,6 +1,7 @@
 /** Chats are found, read and answered. */
 import assert from "node:assert/strict";
 import { accountPage, asOperator, button, inPanel, signIn } from "../support/panel_pages.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const CUSTOMER = "4917000000001";
@@ -37,25 +38,27 @@ inPanel(
     await chat("Customer A").click();
     const answer = page.getByLabel("Reply");
     const half = "half an answer";
+    // The field may be there before its draft.
+    const has = (text: string) => until(async () => await answer.inputValue() === text, `"${text}" in the field`);
     await page.locator("textarea:focus").waitFor();
     await page.keyboard.type(half);
     assert.equal(await list.evaluate((element) => element.scrollTop), place);
     await chat("Customer B").click();
     await page.locator(".turn").getByText("a question of Customer B").waitFor();
-    assert.equal(await answer.inputValue(), "");
+    await has("");
     await page.goBack();
     await page.locator(".turn").getByText("a question of Customer A").waitFor();
-    assert.equal(await answer.inputValue(), half);
+    await has(half);
     await page.reload();
     await page.locator(".turn").getByText("a question of Customer A").waitFor();
-    assert.equal(await answer.inputValue(), half);
+    await has(half);
     await page.context().clearCookies();
     // The page may have found out by itself.
     await page.evaluate("document.querySelector('.answer')?.requestSubmit()");
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await signIn(page, "root@example.com");
     await page.locator(".turn").getByText("a question of Customer A").waitFor();
-    assert.equal(await answer.inputValue(), half);
+    await has(half);
     await answer.press("Enter");
     await page.locator(".turn.mine").getByText(half).waitFor();
     await page.waitForFunction("document.querySelector('.answer textarea').value === ''");

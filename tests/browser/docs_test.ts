@@ -32,7 +32,7 @@ inBrowser(
       await page.waitForURL(/#error-quota_exceeded$/);
       await page.keyboard.press("/");
       await page.keyboard.press("Escape");
-      assert.ok(await side.getByRole("link", { name: "Create a session" }).isVisible());
+      await side.getByRole("link", { name: "Create a session" }).waitFor();
 
       // A tablet has the layout of a phone.
       const layouts = ["desktop", "phone"];
@@ -69,6 +69,7 @@ inBrowser(
       await page.setViewportSize(SIZES.desktop);
       // A program, and the commands that run it: a box for each, with this gateway's address and the reader's key.
       await page.getByRole("link", { name: "Send a first message" }).click();
+      await page.getByRole("heading", { name: "Send a first message", level: 1 }).waitFor();
       await page.getByLabel("API key").fill("pk_of_a_reader");
       const commands = page.locator("pre").filter({ hasText: "python3 first.py 4" });
       await commands.filter({ hasText: `PALOMA_URL=${origin}/v1` }).filter({ hasText: "pk_of_a_reader" }).waitFor();

@@ -35,8 +35,10 @@ class Keys {
   /** Goes to what the palette finds first. */
   async palette(words: string): Promise<void> {
     await this.press("Control+k");
-    await this.#page.getByRole("combobox", { name: "Go to" }).waitFor();
-    await this.type(words);
+    await this.#page.getByRole("combobox", { name: "Go to" }).and(this.#page.locator(":focus")).waitFor();
+    // All at once: what was found for the first letters goes again.
+    await this.#page.keyboard.insertText(words);
+    this.steps++;
     await this.#page.locator('#palette li[aria-selected="true"]', { hasText: new RegExp(words, "i") }).first()
       .waitFor();
     await this.press("Enter");
@@ -46,6 +48,11 @@ class Keys {
   async inField(label: string): Promise<void> {
     const field = this.#page.getByRole("dialog").getByLabel(label, { exact: true });
     await field.and(this.#page.locator(":focus")).waitFor();
+  }
+
+  /** Waits until a page that comes has put the focus on its heading. */
+  async onPage(name: string): Promise<void> {
+    await this.#page.locator("main h1:focus", { hasText: name }).waitFor();
   }
 
   /** Tabs to the field or button of this name. */
@@ -95,6 +102,7 @@ inBrowser(
       stage.secrets.add(link.split("#")[1]!);
       steps["invite an operator"] = keys.done();
       await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
 
       await keys.palette("Back up now");
       await page.getByText("The backup is being made.").waitFor();
@@ -142,14 +150,15 @@ inBrowser(
       const steps: Record<string, number> = {};
 
       await keys.palette("Carla");
-      await maria.getByLabel("Reply").waitFor();
+      const reply = maria.getByLabel("Reply").and(maria.locator(":focus"));
+      await reply.waitFor();
       await keys.type("on its way");
       await keys.press("Enter");
       await stage.arrival(CUSTOMER, ({ text }) => text === "on its way");
       steps["answer a chat"] = keys.done();
 
       await keys.palette("Send a message");
-      await maria.getByRole("heading", { name: "Send a message" }).waitFor();
+      await keys.onPage("Send a message");
       await maria.getByLabel("To", { exact: true }).waitFor();
       await keys.tabTo("To");
       await keys.type(CUSTOMER);
@@ -173,6 +182,7 @@ inBrowser(
       await bot.call("POST", "/messages/send/text", { to: CUSTOMER, text: "a draft" });
       await keys.palette("Approvals");
       await maria.getByRole("button", { name: "Approve" }).waitFor();
+      await keys.onPage("Approvals");
       await keys.tabTo("Approve");
       await keys.press("Enter");
       await stage.arrival(CUSTOMER, ({ text }) => text === "a draft");
@@ -182,6 +192,7 @@ inBrowser(
       await keys.palette("Carla");
       await maria.getByRole("button", { name: "Mark as read" }).waitFor();
       await maria.locator(".turn", { hasText: "thanks" }).waitFor();
+      await reply.waitFor();
       await keys.press("Shift+Tab");
       while ((await maria.evaluate("document.activeElement.textContent") as string).trim() !== "Mark as read") {
         await keys.press("Shift+Tab");

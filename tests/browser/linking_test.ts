@@ -1,6 +1,7 @@
 /** A line is linked from the panel, by whoever has its phone. */
 import assert from "node:assert/strict";
 import { accountPage, asOperator, badge, button, customerLink, inPanel, scanFrom } from "../support/panel_pages.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const CUSTOMER = "4917000000001";
@@ -73,7 +74,8 @@ inPanel(
     await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("“Front desk” was deleted.").waitFor();
     await page.getByText("No lines yet").waitFor();
-    assert.deepEqual((await stage.control.call("GET", `/phones/${LINE}`)).devices, []);
+    const devices = async () => (await stage.control.call("GET", `/phones/${LINE}`)).devices;
+    await until(async () => (await devices()).length === 0, "the phone to have no device");
 
     const { data: other } = await stage.api.call("POST", "/sessions", { name: "Back office" });
     await page.goto(accountPage(stage, `/lines/${other._id}`));

@@ -89,7 +89,7 @@ inBrowser(
       await button(refused, "Cancel").click();
       await refused.getByRole("dialog").waitFor({ state: "detached" });
       await refused.close();
-      assert.ok(await asked.isVisible());
+      await asked.waitFor();
 
       const tab = await signingTab(page);
       await holdPasskey(tab, stage);

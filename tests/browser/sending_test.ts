@@ -25,6 +25,7 @@ inPanel(
     await focusBy(page, "login");
     await type("root@example.com", "Tab", PASSWORD, "Enter");
     await comes("Gateway");
+    await page.locator("main").getByRole("link", { name: "stage", exact: true }).waitFor();
     await focusBy(page, "stage");
     await type("Enter");
     await comes("stage");
@@ -46,7 +47,8 @@ inPanel(
     await page.locator("main").getByRole("link", { name: `+${CUSTOMER}` }).click();
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.getByRole("link", { name: "Chats" }).click();
-    await page.getByText(text).first().click();
+    // The message's own page, which the click before is leaving, has the text too.
+    await page.getByRole("navigation", { name: "Chats" }).getByText(text).click();
     await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "Thank you" });
     await page.locator(".turn").getByText("Thank you").waitFor();
     const answer = page.getByLabel("Reply");
