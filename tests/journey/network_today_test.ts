@@ -224,6 +224,8 @@ onStage("people are written to at their LID, on every device, be it told of or n
   await send("to the phone");
 
   const announced = await stage.link(ANA);
+  const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
+  await until(() => companion!.mailbox.size === 0, "the line to hear of the device");
   await send("to a device that was told of");
   await until(() => arrives(announced, "to a device that was told of"), "the message at the new device");
 
