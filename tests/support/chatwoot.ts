@@ -5,6 +5,7 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { freePort } from "./free_port.ts";
+import { inTime } from "./until.ts";
 
 // deno-lint-ignore no-explicit-any -- JSON as it goes over the wire
 type Json = any;
@@ -88,7 +89,7 @@ export class ChatwootDouble {
   /** Ends it with what it is doing; its data stay. */
   async kill(): Promise<void> {
     this.#ending.abort();
-    await this.#server!.finished.catch(() => {});
+    await inTime(this.#server!.finished.catch(() => {}), "Chatwoot to close");
   }
 
   webhookUrl(inbox: number): string {

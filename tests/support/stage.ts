@@ -12,7 +12,7 @@ import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProce
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
 import { dataConfigOf } from "./test_store.ts";
-import { until } from "./until.ts";
+import { inTime, until } from "./until.ts";
 import { silentRuntime } from "./runtime.ts";
 
 export interface StageOptions {
@@ -99,7 +99,7 @@ export async function openStageWith<G extends RunningGateway>(
     ...options.env,
   };
   async function strike(): Promise<void> {
-    await network.close();
+    await inTime(network.close(), "the network to close");
     await Deno.remove(dataDir, { recursive: true });
     await Deno.remove(caFile);
   }
