@@ -31,6 +31,12 @@ export interface Bell {
   close(): Promise<void>;
 }
 
+/** The bell of one process, which may be told of rings in others. */
+export interface OwnBell extends Bell {
+  /** Calls every listener with its prefix: rings of other processes may have been lost. */
+  missed(): void;
+}
+
 /** A commit by another process is noticed within this time. */
 const LOOK_EVERY_MS = 2_000;
 

@@ -52,6 +52,12 @@ export function assertFits(change: Change, { mostChecks }: Pick<Kv, "mostChecks"
   if (change.mutations.length > mutations) throw new RangeError(`a commit takes at most ${mutations} mutations`);
 }
 
+/** Returns the value of a counter, or an amount. Throws RangeError if it does not fit 64 bits. */
+export function signed(value: bigint): bigint {
+  if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
+  return value;
+}
+
 interface WriteManyOptions extends CommitOptions {
   /** Limits of each commit; by default those that every engine accepts. */
   limits?: Readonly<CommitLoad>;

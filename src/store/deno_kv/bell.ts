@@ -6,7 +6,7 @@
  * clock.
  */
 import type { Runtime } from "../../runtime.ts";
-import type { Bell } from "../bell.ts";
+import type { OwnBell } from "../bell.ts";
 
 /** How early a ring leaves the queue; rings nearer than this are not enqueued. */
 const LEAD_MS = 200;
@@ -26,12 +26,12 @@ interface Ring {
 type Hearers = Set<{ wake: (topic: string) => void }>;
 
 /** Opens a bell for this process. */
-export async function openDenoKvBell(options: { runtime: Pick<Runtime, "clock" | "log"> }): Promise<Bell> {
+export async function openDenoKvBell(options: { runtime: Pick<Runtime, "clock" | "log"> }): Promise<OwnBell> {
   return denoKvBell(await Deno.openKv(":memory:"), options);
 }
 
 /** Returns a bell on a queue that nothing else uses. */
-export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "clock" | "log"> }): Bell {
+export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "clock" | "log"> }): OwnBell {
   const { clock, log } = runtime;
   /** By prefix: a ring must not ask each of ten thousand webhooks whether it is meant. */
   const hearers = new Map<string, Hearers>();
@@ -40,16 +40,18 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
   /** Cancels the timer of a topic's ring. */
   const timers = new Map<string, () => void>();
 
-  function ring(topic: string): void {
-    for (const { index } of topic.matchAll(/^|(?<=\/)|$/g)) {
-      for (const { wake } of hearers.get(topic.slice(0, index)) ?? []) {
-        try {
-          wake(topic);
-        } catch (error) {
-          log.error({ err: error, topic }, "a hearer of the bell failed");
-        }
+  function wakeAll(prefix: string, topic: string): void {
+    for (const { wake } of hearers.get(prefix) ?? []) {
+      try {
+        wake(topic);
+      } catch (error) {
+        log.error({ err: error, topic }, "a hearer of the bell failed");
       }
     }
+  }
+
+  function ring(topic: string): void {
+    for (const { index } of topic.matchAll(/^|(?<=\/)|$/g)) wakeAll(topic.slice(0, index), topic);
   }
 
   function wait(next: Ring): void {
@@ -93,9 +95,13 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
         if (others.delete(hearer) && others.size === 0) hearers.delete(prefix);
       };
     },
+    missed() {
+      for (const prefix of [...hearers.keys()]) wakeAll(prefix, prefix);
+    },
     async close() {
       if (isClosed) return;
       isClosed = true;
+      hearers.clear();
       times.clear();
       for (const cancel of timers.values()) cancel();
       timers.clear();

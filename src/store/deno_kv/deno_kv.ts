@@ -24,7 +24,7 @@ import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
 import { withOrder } from "../layers/order.ts";
 import { storeKeys } from "../layers/rows.ts";
-import type { CommitLoad } from "../limits.ts";
+import { type CommitLoad, signed } from "../limits.ts";
 
 /** Deno KV accepts at most this many keys in one `getMany`. */
 const KEYS_A_READ = 10;
@@ -205,8 +205,7 @@ function selector(range: Range<unknown>): Deno.KvListSelector {
  * Counters are signed in the port and unsigned in Deno KV: with two's complement, sums with negative amounts are right.
  */
 function counter(value: bigint): Deno.KvU64 {
-  if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
-  return new Deno.KvU64(BigInt.asUintN(64, value));
+  return new Deno.KvU64(BigInt.asUintN(64, signed(value)));
 }
 
 function mutate(atomic: Deno.AtomicOperation, mutation: Mutation): Deno.AtomicOperation {

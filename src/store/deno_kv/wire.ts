@@ -101,7 +101,7 @@ async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0],
     for await (const { key, value } of kv.list({ prefix: storeKeys.rings(), start: cursor })) {
       if (key[2] === cursor[2]) continue;
       cursor = key;
-      if (value.from !== self) value.topics.forEach((topic) => events.rang(topic));
+      if (value.from !== self) value.topics.forEach((topic) => events.ring(topic));
     }
     if (isLate) events.missed();
     readAt = clock.now();

@@ -291,9 +291,7 @@ export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): C
 
 /** Returns the change, which records in `placed` what it writes at its places; the last of several attempts counts. */
 function noting(change: Change, placed: Placed[]): Change {
-  const noted = new Change();
-  noted.checks.push(...change.checks);
-  noted.mutations.push(...change.mutations);
+  const noted = new Change().include({ ...change, orderedBuilds: [] });
   change.orderedBuilds.forEach(({ sequence, build }, i) =>
     noted.ordered(sequence, (order, follows) => {
       const mutations = build(order, follows);

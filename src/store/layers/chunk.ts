@@ -22,6 +22,7 @@ import {
   type Row,
   type Slot,
   StoreError,
+  stretchOf,
 } from "../kv.ts";
 import { instanceNumber } from "./order.ts";
 import { CHUNK_BYTES, decodeRow, deserialise, encodeValue, type Head, headRow } from "./row_format.ts";
@@ -204,16 +205,14 @@ function stageIds(kv: Kv, clock: Clock): () => Promise<string> {
  */
 function makeSweepBlobs(kv: Kv, clock: Clock): (signal: AbortSignal) => Promise<number> {
   /** Where the next call continues. */
-  let cursor: Key | undefined;
+  let cursor: Key | null = null;
   return async (signal) => {
     for await (const row of kv.list({ prefix: storeKeys.stagings() })) {
       const age = clock.now() - row.value;
       if (age > STAGING_ABANDONED_MS) await kv.commit(new Change().check(row).delete(row.key));
     }
-    const blobs = await Array.fromAsync(
-      kv.list({ prefix: storeKeys.blobs(), start: cursor }, { limit: BLOBS_A_SWEEP }),
-    );
-    cursor = blobs.length < BLOBS_A_SWEEP ? undefined : blobs.at(-1)?.key;
+    const { rows: blobs, next } = await stretchOf(kv, storeKeys.blobs(), { from: cursor, limit: BLOBS_A_SWEEP });
+    cursor = next;
     // Staging rows are read before heads: a blob without a staging row can no longer gain a head.
     const stagings = await kv.getMany(blobs.map((blob) => storeKeys.staging(headOf(blob).stageId)));
     const settled = blobs.filter((_, i) => stagings[i]?.version === null);

@@ -62,9 +62,7 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
     rows: ReadonlyMap<string, Slot<number>>,
     { last, suffix }: { last: Map<string, number>; suffix: string },
   ): Placed {
-    const placed = new Change();
-    placed.checks.push(...change.checks);
-    placed.mutations.push(...change.mutations);
+    const placed = new Change().include({ ...change, orderedBuilds: [] });
     for (const { sequence, build } of change.orderedBuilds) {
       const name = nameOfKey(sequence);
       const before = digitsOf(last.get(name) ?? rows.get(name)!.value ?? 0);
@@ -104,9 +102,7 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
       if (open.length === 0) return answers;
       rows = await kv.getMany([...sequences.values()]);
       const overtaken = new Set(
-        rows.map((row) => nameOfKey(row.key)).filter((name, i) => {
-          return rows[i]!.version !== seen.get(name)!.version;
-        }),
+        rows.map(({ key }) => nameOfKey(key)).filter((name, i) => rows[i]!.version !== seen.get(name)!.version),
       );
       // A change whose sequences were not overtaken failed a check of its own.
       open = open.filter((i) => [...sequencesOf([changes[i]!]).keys()].some((name) => overtaken.has(name)));

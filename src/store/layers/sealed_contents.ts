@@ -61,11 +61,10 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
     async commit(change, options) {
       const chosen = await chosenIn(change);
       if (chosen.size === 0) return await kv.commit(change, options);
-      const written = new Change();
-      written.checks.push(...change.checks);
-      written.mutations.push(...change.mutations.map((mutation) => sealed(mutation, chosen)));
+      const all = (mutations: readonly Mutation[]) => mutations.map((mutation) => sealed(mutation, chosen));
+      const written = new Change().include({ ...change, mutations: all(change.mutations), orderedBuilds: [] });
       for (const { sequence, build } of change.orderedBuilds) {
-        written.ordered(sequence, (...place) => build(...place).map((mutation) => sealed(mutation, chosen)));
+        written.ordered(sequence, (...place) => all(build(...place)));
       }
       return await kv.commit(written, options);
     },

@@ -1,19 +1,14 @@
 /** A bell shared by many processes: each has a bell of its own, and a wire carries its rings to the others. */
 import { singleFlight } from "../../base/single_flight.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
-import type { Bell } from "../bell.ts";
+import type { Bell, OwnBell } from "../bell.ts";
 import { untilStored } from "../kv.ts";
 
 /** After sending, rings are collected this long: under load every commit rings, and each send wakes all processes. */
 const GATHER_MS = 10;
 
-/** What a wire delivers. */
-interface WireEvents {
-  /** Another process rang. */
-  rang(topic: string): void;
-  /** Rings of other processes may have been lost. */
-  missed(): void;
-}
+/** Where a wire delivers what other processes rang. */
+type WireEvents = Pick<OwnBell, "ring" | "missed">;
 
 interface Wire {
   /** Sends the topics to all other processes. Throws StoreError. */
@@ -28,27 +23,15 @@ export type OpenWire = (events: WireEvents) => Promise<Wire>;
  * Connects the process's own bell to the wire. If opening the wire throws, `own` is closed and the error is passed on.
  */
 export async function shareBell(
-  own: Bell,
+  own: OwnBell,
   openWire: OpenWire,
   { runtime: { clock, log } }: { runtime: Pick<Runtime, "clock" | "log"> },
 ): Promise<Bell> {
-  const hearers = new Set<{ prefix: string; wake: (topic: string) => void }>();
   const closing = new AbortController();
   /** Topics to send; one that rings twice in the meantime is sent once. */
   const waiting = new Set<string>();
 
-  const wire = await openWire({
-    rang: (topic) => own.ring(topic),
-    missed() {
-      for (const { prefix, wake } of hearers) {
-        try {
-          wake(prefix);
-        } catch (error) {
-          log.error({ err: error, prefix }, "a hearer of the bell failed");
-        }
-      }
-    },
-  }).catch(async (error) => {
+  const wire = await openWire(own).catch(async (error) => {
     await own.close();
     throw error;
   });
@@ -68,24 +51,14 @@ export async function shareBell(
   });
 
   return {
+    ...own,
     ring(topic) {
       own.ring(topic);
       waiting.add(topic);
       void send();
     },
-    ringAt: (topic, atMs) => own.ringAt(topic, atMs),
-    hear(prefix, wake) {
-      const hearer = { prefix, wake };
-      hearers.add(hearer);
-      const deafen = own.hear(prefix, wake);
-      return () => {
-        hearers.delete(hearer);
-        deafen();
-      };
-    },
     async close() {
       closing.abort();
-      hearers.clear();
       await own.close();
       await send();
       await wire.close();

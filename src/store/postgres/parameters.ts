@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import type { Change, Mutation } from "../kv.ts";
 import { keyBytes } from "../layers/key_bytes.ts";
 import { serialise } from "../layers/row_format.ts";
+import { signed } from "../limits.ts";
 
 /** The function's codes for kinds of mutations. */
 const SET_VALUE = 1, SET_COUNTER = 2, ADD = 3, DELETE = 4;
@@ -71,9 +72,4 @@ function after(before: Write | undefined, mutation: Mutation): Write {
     default:
       return { ...before!, counter: signed(before!.counter! + amount) };
   }
-}
-
-function signed(value: bigint): bigint {
-  if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
-  return value;
 }

@@ -14,7 +14,6 @@ import {
   type KeyOf,
   type Kv,
   type ListOptions,
-  type Range,
   type Row,
   type Slot,
   StoreAway,
@@ -97,45 +96,14 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     return keys.map((key, i) => slotOf<T>(key, rows.get(nameOf(names[i]!))));
   }
 
-  async function* list<T>(
-    range: Range<T>,
-    { limit = Infinity, reverse = false }: ListOptions = {},
-  ): AsyncIterable<Row<T>> {
-    let { from, to } = rangeBytes(range);
-    for (let left = limit; left > 0;) {
-      const count = Math.min(left, ROWS_A_ROUND);
-      const found = await select(
-        `select ${COLUMNS} from paloma.row where key >= $1 and key < $2
-         order by key ${reverse ? "desc" : "asc"} limit $3`,
-        [from, to, count],
-      );
-      for (const row of found) {
-        const slot = slotOf<T>(keyOfBytes(row.key), row);
-        if (isRow(slot)) yield slot;
-      }
-      if (found.length < count) return;
-      left -= count;
-      const last = found.at(-1)!.key;
-      if (reverse) to = last;
-      else from = Buffer.concat([last, Buffer.of(0)]);
-    }
-  }
-
   /** Reads in one repeatable-read transaction, hence a snapshot. */
   async function* rows(): AsyncIterable<Row<unknown>> {
     const client = await guarded(() => connections.connect());
     try {
       await guarded(() => client.query("begin isolation level repeatable read read only"));
-      for (let after: Buffer = Buffer.alloc(0);;) {
-        const sql = `select ${COLUMNS} from paloma.row where key > $1 order by key limit $2`;
-        const { rows: found } = await guarded(() => client.query<Found>(sql, [after, ROWS_A_ROUND]));
-        for (const row of found) {
-          const slot = slotOf<unknown>(keyOfBytes(row.key), row);
-          if (isRow(slot) && !isOwnRow(slot.key)) yield slot;
-        }
-        if (found.length < ROWS_A_ROUND) return;
-        after = found.at(-1)!.key;
-      }
+      const selectHere = async (sql: string, values: unknown[]) =>
+        (await guarded(() => client.query<Found>(sql, values))).rows;
+      for await (const row of rowsIn<unknown>(selectHere, ALL)) if (!isOwnRow(row.key)) yield row;
     } finally {
       // Closing the connection ends its transaction.
       client.release(true);
@@ -163,7 +131,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     mostChecks: MOST_CHECKS,
     get: shareReads({ getMany }, { flights: FLIGHTS, limit }),
     getMany,
-    list,
+    list: (range, options) => rowsIn(select, rangeBytes(range), options),
     commit: async (change) => (await together([change]))[0]!,
     close: () => void connections.end(),
   };
@@ -179,6 +147,34 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     // Large values are stored whole in their rows.
     sweepChunks: () => Promise.resolve(0),
   };
+}
+
+/** Bounds of all keys: each begins with a tag. */
+const ALL = { from: Buffer.of(0), to: Buffer.of(0xff) };
+
+/** Yields the rows from one key to before another, in the order of the keys or its reverse. */
+async function* rowsIn<T>(
+  select: (sql: string, values: unknown[]) => Promise<Found[]>,
+  { from, to }: ReturnType<typeof rangeBytes>,
+  { limit = Infinity, reverse = false }: ListOptions = {},
+): AsyncGenerator<Row<T>> {
+  for (let left = limit; left > 0;) {
+    const count = Math.min(left, ROWS_A_ROUND);
+    const found = await select(
+      `select ${COLUMNS} from paloma.row where key >= $1 and key < $2
+       order by key ${reverse ? "desc" : "asc"} limit $3`,
+      [from, to, count],
+    );
+    for (const row of found) {
+      const slot = slotOf<T>(keyOfBytes(row.key), row);
+      if (isRow(slot)) yield slot;
+    }
+    if (found.length < count) return;
+    left -= count;
+    const last = found.at(-1)!.key;
+    if (reverse) to = last;
+    else from = Buffer.concat([last, Buffer.of(0)]);
+  }
 }
 
 function slotOf<T>(key: Key, row: Found | undefined): Slot<T> {

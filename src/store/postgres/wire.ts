@@ -73,7 +73,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
     async function connectTo(url: string): Promise<pg.Client> {
       const client = listener(url, (payload) => {
         const [from, ...topics] = payloadOf(payload);
-        if (from !== self) topics.forEach((topic) => events.rang(topic));
+        if (from !== self) topics.forEach((topic) => events.ring(topic));
       });
       try {
         await client.connect();
