@@ -34,7 +34,7 @@ export interface Gateway {
 
 /**
  * Starts the process in its role; resolves when it listens and its lines begin to connect. A start that fails leaves
- * nothing open. Throws AlreadyRunning, CannotListen, SecretKeyError, SchemaTooNew, StoreError.
+ * nothing open. Throws OperatorError, StoreError.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, runtime, role = "serve" } = options;
@@ -74,7 +74,7 @@ type Handler = (request: Request, address: string) => Response | Promise<Respons
 
 /**
  * Opens the API on a shared store without a port, for hosts that listen themselves. Nothing has to be stopped:
- * everything in memory may be lost at any moment. Throws SettingsError, SecretKeyError, SchemaTooNew, StoreError.
+ * everything in memory may be lost at any moment. Throws OperatorError, StoreError.
  */
 export async function openApi(options: GatewayOptions): Promise<Handler> {
   const { config } = options;

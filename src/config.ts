@@ -71,13 +71,10 @@ export interface WhatsAppConfig {
 
 /** The settings are not valid; each problem begins with the variable or flag that the operator wrote. */
 export class SettingsError extends OperatorError {
-  readonly code = "settings_invalid";
   override name = "SettingsError";
-  readonly problems: readonly string[];
 
-  constructor(problems: readonly string[]) {
-    super(["The settings are not valid:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
-    this.problems = problems;
+  constructor(readonly problems: readonly string[]) {
+    super("settings_invalid", ["The settings are not valid:", ...problems.map((each) => `  ${each}`)].join("\n"));
   }
 }
 

@@ -65,14 +65,10 @@ interface ProblemExtras {
 
 /** An error from the catalogue. `detail` is one sentence for the client's developer. */
 export class Problem extends Error {
-  readonly code: ProblemCode;
-  readonly extras: ProblemExtras;
+  override name = "Problem";
 
-  constructor(code: ProblemCode, detail: string, extras: ProblemExtras = {}) {
+  constructor(readonly code: ProblemCode, detail: string, readonly extras: ProblemExtras = {}) {
     super(detail, { cause: extras.cause });
-    this.name = "Problem";
-    this.code = code;
-    this.extras = extras;
   }
 
   get status(): number {
@@ -81,9 +77,13 @@ export class Problem extends Error {
 }
 
 /** A problem that the operator can fix. The message says in a sentence what is wrong and what to do about it. */
-export abstract class OperatorError extends Error {
-  /** For scripts, like the `code` of a problem: `already_running`. */
-  abstract readonly code: string;
+export class OperatorError extends Error {
+  override name = "OperatorError";
+
+  /** `code`: for scripts, like that of a problem: `already_running`. */
+  constructor(readonly code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
 }
 
 /** Returns the 404 that also answers for another account's ids, so that ids cannot be probed. */

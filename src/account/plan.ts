@@ -1,5 +1,4 @@
 /** Plans: the limits of an account. */
-import { OperatorError } from "../errors.ts";
 import type { Hours } from "./hours.ts";
 
 export interface Plan {
@@ -70,16 +69,6 @@ export const DEFAULT_PLANS: readonly Plan[] = [
   { ...UNLIMITED, name: "own", sessions: 1_000_000, delayMinMs: 5_000, delayMaxMs: 15_000 },
   { ...UNLIMITED, name: "sandbox", sessions: 1_000, delayMinMs: 0, delayMaxMs: 0, requestsPerMinute: null },
 ];
-
-/** The plan cannot be removed because an account uses it. */
-export class PlanInUse extends OperatorError {
-  readonly code = "plan_in_use";
-
-  constructor(plan: string) {
-    super(`An account is on plan "${plan}"; "paloma account set-plan" puts it on another.`);
-    this.name = "PlanInUse";
-  }
-}
 
 /** An operator's change of a plan. */
 export type PlanChange = Pick<Plan, "name"> & Partial<Omit<Plan, "name">>;

@@ -1,8 +1,8 @@
 /** The plan catalogue: rows that the operator edits (`paloma plan set`). */
-import { type FieldError, notFound, Problem } from "../errors.ts";
+import { type FieldError, notFound, OperatorError, Problem } from "../errors.ts";
 import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { hoursRefusal } from "./hours.ts";
-import { DEFAULT_PLANS, MAX_TYPING_MS, type Plan, type PlanChange, PlanInUse, UNLIMITED } from "./plan.ts";
+import { DEFAULT_PLANS, MAX_TYPING_MS, type Plan, type PlanChange, UNLIMITED } from "./plan.ts";
 import { accountKeys, type PlanRecord } from "./rows.ts";
 
 const NEEDED = ["sessions", "delayMinMs", "delayMaxMs"] as const;
@@ -38,7 +38,7 @@ export class Plans {
   }
 
   /**
-   * Removes a plan; a removed default plan is not added again. Throws Problem not_found, or PlanInUse if it is in use.
+   * Removes a plan; a removed default plan is not added again. Throws Problem not_found, or OperatorError if it is in use.
    */
   async remove(name: string): Promise<void> {
     await retryOnConflict(this.#kv, async () => {
@@ -46,7 +46,10 @@ export class Plans {
       if (slot.value === null) throw notFound("plan");
       // Counts every assignment too, so that the commit fails if an account gets the plan while the accounts are searched.
       const changes = await this.#kv.get(accountKeys.planChanges());
-      if (await this.#isUsed(name)) throw new PlanInUse(name);
+      if (await this.#isUsed(name)) {
+        const message = `An account is on plan "${name}"; "paloma account set-plan" puts it on another.`;
+        throw new OperatorError("plan_in_use", message);
+      }
       const change = new Change().check(slot).check(changes).delete(slot.key).set(accountKeys.removedPlan(name), true);
       return { change, result: undefined };
     });

@@ -36,12 +36,10 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 /** Ends the command with this exit code (1: failed, 2: wrong usage) and this message on stderr. */
 export class Exit extends Error {
-  readonly code: 1 | 2;
+  override name = "Exit";
 
-  constructor(code: 1 | 2, message: string) {
+  constructor(readonly code: 1 | 2, message: string) {
     super(message);
-    this.name = "Exit";
-    this.code = code;
   }
 }
 

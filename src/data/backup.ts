@@ -25,8 +25,11 @@ export interface BackupSummary {
 
 /** The backup or restore cannot be done; the message says why and what to do. */
 export class BackupError extends OperatorError {
-  readonly code = "backup_failed";
   override name = "BackupError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("backup_failed", message, options);
+  }
 }
 
 /** Media is copied in parts of this size. */
@@ -57,8 +60,7 @@ interface BackupOptions extends Fetch {
 }
 
 /**
- * Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError,
- * SealedFileError.
+ * Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError.
  */
 export async function backup(
   data: DataPaths,
@@ -130,7 +132,7 @@ export interface RestoreOptions {
 
 /**
  * Restores a backup into a data folder without store and media, while holding the folder's gateway lock. A sealed one is
- * opened into a temporary file. Throws BackupError, SealedFileError, AlreadyRunning, StoreError.
+ * opened into a temporary file. Throws OperatorError, StoreError.
  */
 export async function restore(file: string, data: DataPaths, options: RestoreOptions): Promise<BackupSummary> {
   const { engine, seal } = options;

@@ -52,41 +52,18 @@ export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | 
   return `${protocol}//${urls.map(({ host }) => host).join(",")}${pathname}`;
 }
 
-/** The system refuses this process access to the folder or a file in it. */
-class DataFolderUnusable extends OperatorError {
-  readonly code = "file_unusable";
-  override name = "DataFolderUnusable";
-
-  constructor(dataDir: string, cause: Error) {
-    super(
-      `the data folder ${dataDir} cannot be used (${cause.message}): it must be a folder that belongs to the user who ` +
-        "runs this, with all that is in it; PALOMA_DATA_DIR (--data-dir) names another",
-      { cause },
-    );
-  }
-}
-
 const REFUSALS = new Set<unknown>(["EACCES", "EEXIST", "ENOENT", "ENOTDIR", "EPERM", "EROFS"]);
 
-/** Runs a function that makes or opens files of the folder. Throws DataFolderUnusable if the system refuses access. */
+/** Runs a function that makes or opens files of the folder. Throws OperatorError if the system refuses access. */
 export async function inDataFolder<T>(dataDir: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    const isRefused = error instanceof Error && "code" in error && REFUSALS.has(error.code);
-    throw isRefused ? new DataFolderUnusable(dataDir, error) : error;
-  }
-}
-
-/** A restore into the store is in progress, or was interrupted. */
-class HalfRestored extends OperatorError {
-  readonly code = "half_restored";
-  override name = "HalfRestored";
-
-  constructor(place: string) {
-    super(
-      `a restore into ${place} is in progress or was interrupted: create the store again, empty, and restore again`,
-    );
+    if (!(error instanceof Error && "code" in error && REFUSALS.has(error.code))) throw error;
+    const message =
+      `the data folder ${dataDir} cannot be used (${error.message}): it must be a folder that belongs to ` +
+      "the user who runs this, with all that is in it; PALOMA_DATA_DIR (--data-dir) names another";
+    throw new OperatorError("file_unusable", message, { cause: error });
   }
 }
 
@@ -114,8 +91,8 @@ export async function assertSecret(store: Kv, config: DataConfig, { random }: Ru
 }
 
 /**
- * Opens the folder, creating or migrating it if necessary. Throws StoreError, SchemaTooNew, SecretKeyError if the data
- * was sealed with another key (no row is written then), and OperatorError for a store whose restore was interrupted.
+ * Opens the folder, creating or migrating it if necessary. Throws StoreError, SecretKeyError if the data was sealed with
+ * another key (no row is written then), and OperatorError for data of a newer Paloma or of an interrupted restore.
  */
 export async function openDataFolder(
   config: DataConfig,
@@ -136,7 +113,7 @@ export async function openDataFolder(
     const plans = new Plans(kv);
     const found = await begin(store, { seal, plans, migrations });
     if (found !== null) {
-      if (found.isRestoring) throw new HalfRestored(placeOf(config));
+      if (found.isRestoring) throw halfRestored(placeOf(config));
       const isRight = await fitsSecret(store, seal);
       if (isRight ? found.isRekeying : await hasNextKey(config)) throw new SecretKeyError(UNFINISHED);
       if (!isRight) throw wrongSecretKey(config, placeOf(config));
@@ -150,6 +127,11 @@ export async function openDataFolder(
     store.close();
     throw error;
   }
+}
+
+function halfRestored(place: string): OperatorError {
+  const advice = "create the store again, empty, and restore again";
+  return new OperatorError("half_restored", `a restore into ${place} is in progress or was interrupted: ${advice}`);
 }
 
 /** A store that has none of these rows is new. */
@@ -185,11 +167,10 @@ const GATEWAY_LOCK = "gateway.lock";
 
 /** Another gateway, or a restore, is using the data: two would connect the same lines and replace each other forever. */
 export class AlreadyRunning extends OperatorError {
-  readonly code = "already_running";
   override name = "AlreadyRunning";
 
   constructor(place: string, advice: string) {
-    super(`a gateway already runs on ${place}: ${advice}`);
+    super("already_running", `a gateway already runs on ${place}: ${advice}`);
   }
 }
 

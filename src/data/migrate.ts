@@ -15,36 +15,27 @@ export interface Migration {
   run(kv: Kv): Promise<void>;
 }
 
-/** The data was written by a newer Paloma than this one. */
-class SchemaTooNew extends OperatorError {
-  readonly code = "data_too_new";
-  override name = "SchemaTooNew";
-
-  constructor(found: number, known: number) {
-    super(
-      `the data folder has schema version ${found}, this version of Paloma knows up to ${known}: ` +
-        "use the newer version, or restore a backup that was made before the update",
-    );
-  }
-}
-
 /** Returns the version after all steps. */
 export function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.to ?? 1;
 }
 
-/** Resolves to the row with the version of existing data. Throws SchemaTooNew. */
+/** Resolves to the row with the version of existing data. Throws OperatorError if a newer Paloma wrote it. */
 export async function schemaVersionOf(kv: Kv, migrations: readonly Migration[]): Promise<Row<number>> {
   const slot = await kv.get(dataKeys.schemaVersion());
   if (!isRow(slot)) throw new Error("the data was begun without a schema version");
   const newest = newestOf(migrations);
-  if (slot.value > newest) throw new SchemaTooNew(slot.value, newest);
+  if (slot.value > newest) {
+    const message = `the data folder has schema version ${slot.value}, this version of Paloma knows up to ${newest}: ` +
+      "use the newer version, or restore a backup that was made before the update";
+    throw new OperatorError("data_too_new", message);
+  }
   return slot;
 }
 
 /**
  * Migrates existing data to the newest version; resolves to it. `migrations` holds every step since version 1, in order.
- * Throws SchemaTooNew before anything is written.
+ * Throws as `schemaVersionOf` does, before anything is written.
  */
 export async function migrate(
   kv: Kv,

@@ -75,7 +75,7 @@ interface RekeyOptions {
 
 /**
  * Resolves to the number of rows re-encrypted, 0 if an earlier run has finished; null, with nothing changed, if `from`
- * is not the key of this data. Throws StoreError, SchemaTooNew, and SecretKeyError if an earlier run has begun with
+ * is not the key of this data. Throws StoreError, OperatorError, and SecretKeyError if an earlier run has begun with
  * another new key, under which some of the data is already.
  */
 export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: RekeyOptions): Promise<number | null> {

@@ -14,12 +14,6 @@ const FRAME_BYTES = 1024 * 1024;
 /** Size of a frame's head: its number, and 1 if it is the last frame. */
 const HEAD_BYTES = 5;
 
-/** A sealed file cannot be opened (another passphrase, or it was altered or cut off). */
-class SealedFileError extends OperatorError {
-  readonly code = "sealed_file_unusable";
-  override name = "SealedFileError";
-}
-
 /** Whether the file was written by `sealFile`. */
 export async function isSealedFile(path: string): Promise<boolean> {
   using file = await Deno.open(path);
@@ -34,7 +28,7 @@ export interface FileSeal {
   keyOf?: typeof passphraseKey;
 }
 
-/** Seals what is left to read of `source` into the empty file `to`. Throws SealedFileError. */
+/** Seals what is left to read of `source` into the empty file `to`. */
 export async function sealFile(
   source: Deno.FsFile,
   to: string,
@@ -61,7 +55,7 @@ export async function sealFile(
   }
 }
 
-/** Writes the unsealed contents to a file. Throws SealedFileError. */
+/** Writes the unsealed contents to a file. Throws OperatorError for another passphrase, and if it was altered or cut off. */
 export async function openSealedFile(
   from: string,
   target: Deno.FsFile,
@@ -93,8 +87,9 @@ function open(seal: ReturnType<typeof makeSeal>, frame: Uint8Array, path: string
   }
 }
 
-function damaged(path: string): SealedFileError {
-  return new SealedFileError(`${path} does not open: the passphrase is another one, or the file is damaged`);
+function damaged(path: string): OperatorError {
+  const message = `${path} does not open: the passphrase is another one, or the file is damaged`;
+  return new OperatorError("sealed_file_unusable", message);
 }
 
 /** Resolves to `length` bytes, or fewer at the end of the file. */

@@ -27,8 +27,11 @@ interface SecretKeyOptions {
 
 /** The secret key is unreadable, missing although there is data, or not the data's. The message says what to do. */
 export class SecretKeyError extends OperatorError {
-  readonly code = "secret_key_wrong";
   override name = "SecretKeyError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("secret_key_wrong", message, options);
+  }
 }
 
 /**

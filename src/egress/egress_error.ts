@@ -13,12 +13,10 @@ type EgressErrorCode =
 
 /** A failed request. The message is one sentence fit for users. */
 export class EgressError extends Error {
-  readonly code: EgressErrorCode;
+  override name = "EgressError";
 
-  constructor(code: EgressErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(readonly code: EgressErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = "EgressError";
-    this.code = code;
   }
 }
 

@@ -18,8 +18,11 @@ import type { Pacing } from "./runner/pacing.ts";
 
 /** A transfer that cannot be done; the message says why, and what to do. */
 export class TransferError extends OperatorError {
-  readonly code = "transfer_failed";
   override name = "TransferError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("transfer_failed", message, options);
+  }
 }
 
 export interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {

@@ -187,12 +187,9 @@ function unusable(cause: unknown): StoreError {
 
 /** An error response of the server; its text describes the fault and contains none of our keys. */
 class BucketError extends Error {
-  readonly status: number;
-
-  constructor(status: number, text: string) {
+  constructor(readonly status: number, text: string) {
     const code = inside(text, /<Code>([^<]{1,80})<\/Code>/);
     super(code ? `${status} ${code}` : String(status));
-    this.status = status;
   }
 }
 

@@ -172,18 +172,16 @@ export class Change {
 
 /** The engine failed. `locked`: another process holds the file; `full`: no space left; otherwise `unavailable`. */
 export class StoreError extends Error {
-  readonly code: "locked" | "full" | "unavailable";
+  override name = "StoreError";
 
-  constructor(code: StoreError["code"], message: string, options?: { cause?: unknown }) {
+  constructor(readonly code: "locked" | "full" | "unavailable", message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = "StoreError";
-    this.code = code;
   }
 }
 
 /** The server of a shared store does not answer, or is starting or stopping: it may be back in a moment. */
 export class StoreAway extends StoreError {
-  constructor(message: string, options?: { cause?: unknown }) {
+  constructor(message: string, options?: ErrorOptions) {
     super("unavailable", message, options);
   }
 }

@@ -15,8 +15,11 @@ export interface Seal {
 
 /** A sealed value does not match the key: usually the data was written with another PALOMA_SECRET_KEY. */
 export class SealError extends OperatorError {
-  readonly code = "seal_broken";
   override name = "SealError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("seal_broken", message, options);
+  }
 }
 
 const VERSION = 1;

@@ -57,23 +57,18 @@ export interface Listening {
 }
 
 /** The address cannot be used: it is in use, it does not belong to this machine, or the port needs privileges. */
-class CannotListen extends OperatorError {
-  readonly code = "cannot_listen";
-  override name = "CannotListen";
-
-  constructor(address: string, cause: unknown) {
-    const why = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
-      ? "is in use: stop what listens there, or choose another with PALOMA_PORT (--port)"
-      : `cannot be listened on (${cause instanceof Error ? cause.message : cause}): ` +
-        "PALOMA_HOST (--host) and PALOMA_PORT (--port) choose another address";
-    super(`${address} ${why}`, { cause });
-  }
+function cannotListen(address: string, cause: unknown): OperatorError {
+  const why = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
+    ? "is in use: stop what listens there, or choose another with PALOMA_PORT (--port)"
+    : `cannot be listened on (${cause instanceof Error ? cause.message : cause}): ` +
+      "PALOMA_HOST (--host) and PALOMA_PORT (--port) choose another address";
+  return new OperatorError("cannot_listen", `${address} ${why}`, { cause });
 }
 
 /** Deno 2.6's `node:http` silently ignores its timeouts. */
 const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
 
-/** Resolves once requests are accepted. Throws CannotListen. */
+/** Resolves once requests are accepted. Throws OperatorError if the address cannot be used. */
 export async function listen(app: Answers, options: ListenOptions): Promise<Listening> {
   const { host, port, timeouts, serve = suitable, runtime: { clock, ids } } = options;
   const limits = {
@@ -102,7 +97,7 @@ export async function listen(app: Answers, options: ListenOptions): Promise<List
       stop: (graceMs = GRACE_MS) => stopped ??= server.stop(graceMs),
     };
   } catch (error) {
-    throw new CannotListen(`${urlHost(host)}:${port}`, error);
+    throw cannotListen(`${urlHost(host)}:${port}`, error);
   }
 }
 

@@ -71,11 +71,8 @@ function rowsOf(copy: Uint8Array): CopiedRow[] {
       typeof part === "string"
     ) &&
     typeof row[1] === "string";
-  if (!Array.isArray(rows) || !rows.every(isRow)) throw new NoLinkCopy("the file does not hold the link of a line");
+  if (!Array.isArray(rows) || !rows.every(isRow)) {
+    throw new OperatorError("transfer_failed", "the file does not hold the link of a line");
+  }
   return rows.sort(([[a]], [[b]]) => Number(a === "creds") - Number(b === "creds"));
-}
-
-class NoLinkCopy extends OperatorError {
-  readonly code = "transfer_failed";
-  override name = "NoLinkCopy";
 }

@@ -57,10 +57,10 @@ Deno.test("another passphrase, and a file that was altered, cut off or put toget
       await Deno.writeFile(path(name), bytes);
       await assert.rejects(
         open(path(name), path(`${name}.open`), passphrase),
-        { name: "SealedFileError" },
+        { code: "sealed_file_unusable" },
         name,
       );
     }
     const other = open(path("sealed"), path("open"), "another one altogether");
-    await assert.rejects(other, { name: "SealedFileError" });
+    await assert.rejects(other, { code: "sealed_file_unusable" });
   }));
