@@ -1,5 +1,6 @@
 /** The settings: name, help and parser of each. `config.ts` turns them into the gateway's configuration. */
 import { faultOfDatabaseUrl } from "./base/database_url.ts";
+import { unlessMalformed } from "./base/retry.ts";
 import { keysOf } from "./base/typed_keys.ts";
 import { join } from "node:path";
 import { isAddress, isNetwork, splitPort } from "./base/addresses.ts";
@@ -292,9 +293,5 @@ function isHost(text: string): boolean {
 }
 
 function isCertificateFile(path: string): boolean {
-  try {
-    return Deno.readTextFileSync(path).includes("-----BEGIN CERTIFICATE-----");
-  } catch {
-    return false;
-  }
+  return unlessMalformed(() => Deno.readTextFileSync(path).includes("-----BEGIN CERTIFICATE-----"), false);
 }

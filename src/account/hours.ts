@@ -1,5 +1,6 @@
 /** A plan's sending hours: days of the week and times of day in a time zone. */
 import type { Temporal as TemporalApi } from "temporal-polyfill";
+import { unlessMalformed } from "../base/retry.ts";
 
 /** The runtime's own, which Deno 2.6 lacks. */
 const Temporal: typeof TemporalApi = Reflect.get(globalThis, "Temporal") ??
@@ -67,13 +68,8 @@ export function hoursRefusal({ days, from, to, timeZone }: Hours): string | null
 
 function isTimeZone(name: string): boolean {
   // "+02:00" has no daylight saving time.
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
+  return /^[A-Za-z]/.test(name) &&
+    unlessMalformed(() => new Intl.DateTimeFormat("en", { timeZone: name }), null) !== null;
 }
 
 /**

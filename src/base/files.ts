@@ -1,4 +1,5 @@
 /** File operations that the runtime lacks. */
+import { Buffer } from "node:buffer";
 import { dirname } from "node:path";
 
 /** Resolves to the result of a file operation, or null if the file or folder does not exist. */
@@ -22,6 +23,14 @@ export async function writeAll(
   bytes: Uint8Array,
 ): Promise<void> {
   for (let done = 0; done < bytes.length;) done += await target.write(bytes.subarray(done));
+}
+
+/** Resolves to `length` bytes, or fewer at the end of the file: a single read may return only part of them. */
+export async function readUpTo(file: Deno.FsFile, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  let done = 0;
+  for (let read; done < length && (read = await file.read(buffer.subarray(done))) !== null;) done += read;
+  return buffer.subarray(0, done);
 }
 
 /** Flushes the folder's entries, without which a new name may be lost in a power cut. Windows does not support it. */

@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import { createHash, createPublicKey, verify as verifyEd25519 } from "node:crypto";
 import { etc, Point } from "@noble/ed25519";
 import curve25519 from "curve25519-js";
+import { unlessMalformed } from "./retry.ts";
 
 const { p, n } = Point.CURVE();
 const KEY_BYTES = 32;
@@ -44,7 +45,7 @@ export function sign(privateKey: Uint8Array, message: Uint8Array): Uint8Array {
  * key or no signature.
  */
 export function verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  try {
+  return unlessMalformed(() => {
     if (signature.length !== SIGNATURE_BYTES) return false;
     const key = toEd25519(withoutType(publicKey));
     const plain = Buffer.from(signature);
@@ -52,9 +53,7 @@ export function verify(publicKey: Uint8Array, message: Uint8Array, signature: Ui
     plain[63]! &= ~SIGN_BIT;
     const der = Buffer.concat([ED25519_DER, key]);
     return verifyEd25519(null, message, createPublicKey({ key: der, format: "der", type: "spki" }), plain);
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
 /** Throws for what is no key. */

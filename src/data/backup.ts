@@ -5,12 +5,23 @@
  * The secret key is left out on purpose, so that a backup alone reveals no credential. A restore needs the same
  * PALOMA_SECRET_KEY, or the old folder's `secret.key` in the new one: no command opens the folder with another key.
  */
-import { exists, giveToOwner, isDiskFull, syncFolder, temporarily, unlessMissing, writeAll } from "../base/files.ts";
+import {
+  exists,
+  giveToOwner,
+  isDiskFull,
+  readUpTo,
+  syncFolder,
+  temporarily,
+  unlessMissing,
+  writeAll,
+} from "../base/files.ts";
+import { tmpdir } from "node:os";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
 import { Change, type Kv, StoreError } from "../store/kv.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { type DataPaths, inDataFolder, lockGateway } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
 import { type FileSeal, openSealedFile, sealFile } from "./sealed_file.ts";
@@ -145,7 +156,7 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
     using archive = engine.openArchive(file);
     return await restoreFrom(archive, { file, data, ...options });
   }
-  const path = await Deno.makeTempFile({ prefix: "paloma-" });
+  const path = join(tmpdir(), `paloma-${options.runtime.random.bytes(8).toHex()}`);
   return await withoutName(path, async (plain, opened) => {
     using archive = await opened(engine.openArchive);
     await openSealedFile(file, plain, seal).catch((error) => {
@@ -178,12 +189,7 @@ async function restoreFrom(
     // The store is written last and atomically: a folder without it counts as empty.
     return await writeWhole(data.store, engine, async (unfinished) => {
       const rows = archive.writeStore(unfinished);
-      const kv = await engine.open(unfinished, { runtime });
-      try {
-        await mark(kv);
-      } finally {
-        kv.close();
-      }
+      await withStore(unfinished, { engine, runtime }, mark);
       await giveToOwner(unfinished);
       // Commands take no lock: one may have created a store in the meantime.
       await assertNoStore(data.store, engine);
@@ -195,6 +201,20 @@ async function restoreFrom(
     throw error;
   } finally {
     lock.release();
+  }
+}
+
+/** Runs with the store at the path, which is closed afterwards. Throws StoreError. */
+export async function withStore<T>(
+  path: string,
+  { engine, runtime }: Pick<RestoreOptions, "engine" | "runtime">,
+  run: (kv: ChunkedKv) => Promise<T>,
+): Promise<T> {
+  const kv = await engine.open(path, { runtime });
+  try {
+    return await run(kv);
+  } finally {
+    kv.close();
   }
 }
 
@@ -263,13 +283,7 @@ async function addFiles(archive: ArchiveWriter, folder: string, copied: Map<stri
 /** Yields the file in parts, and closes it at the end. */
 async function* partsOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
   using _ = file;
-  for (;;) {
-    const part = new Uint8Array(PART_BYTES);
-    let length = 0;
-    for (let read; length < part.length && (read = await file.read(part.subarray(length))) !== null;) length += read;
-    if (length > 0) yield part.subarray(0, length);
-    if (length < PART_BYTES) return;
-  }
+  for (let part; (part = await readUpTo(file, PART_BYTES)).length > 0;) yield part;
 }
 
 async function* filesBelow(folder: string): AsyncGenerator<string> {

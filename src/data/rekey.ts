@@ -27,7 +27,7 @@ import { Change, isRow, type Key, type KeyPart, type Mutation, type Row } from "
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { accountNamedBy } from "../store/layers/sealed_contents.ts";
 import { COMMIT_LIMITS, writeMany } from "../store/limits.ts";
-import { makeSeal, SealError, sealKey } from "../store/seal.ts";
+import { makeSeal, sealKey, unsealed } from "../store/seal.ts";
 
 const OTHER_KEY = "the data is being re-encrypted under another new key, and that was not finished: " +
   "run `paloma rekey` again with that key";
@@ -87,7 +87,12 @@ export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: Re
   const isBegun = isRow(await kv.get(dataKeys.rekeying()));
   if (isBegun && !await opensProof(kv, dataKeys.rekeying(), next)) throw new SecretKeyError(OTHER_KEY);
   await kv.commit(prove(new Change(), next, dataKeys.rekeying()));
-  const count = await resealAll(kv, (value) => next.seal(old.open(value)));
+  // Bytes that the old key does not open were never sealed, or are already re-encrypted.
+  const reseal = (bytes: Uint8Array) => {
+    const plain = unsealed(old, bytes);
+    return plain ? next.seal(plain) : bytes;
+  };
+  const count = await resealAll(kv, reseal);
   await kv.commit(prove(new Change(), next).delete(dataKeys.rekeying()));
   return count;
 }
@@ -109,7 +114,7 @@ function isProof(key: Key): boolean {
 
 /** Returns the value with every sealed part re-encrypted; the value itself if there is none. */
 function resealed(value: unknown, reseal: (sealed: Uint8Array) => Uint8Array): unknown {
-  if (value instanceof Uint8Array) return resealedBytes(value, reseal);
+  if (value instanceof Uint8Array) return reseal(value);
   if (Array.isArray(value)) {
     const changed = value.map((item) => resealed(item, reseal));
     return changed.some((item, i) => item !== value[i]) ? changed : value;
@@ -118,16 +123,6 @@ function resealed(value: unknown, reseal: (sealed: Uint8Array) => Uint8Array): u
   const members = Object.entries(value);
   const changed = members.map(([name, item]): [string, unknown] => [name, resealed(item, reseal)]);
   return changed.some(([, item], i) => item !== members[i]![1]) ? Object.fromEntries(changed) : value;
-}
-
-/** Re-encrypts bytes. Those that the old key does not open were never sealed or are already re-encrypted, and stay. */
-function resealedBytes(bytes: Uint8Array, reseal: (sealed: Uint8Array) => Uint8Array): Uint8Array {
-  try {
-    return reseal(bytes);
-  } catch (error) {
-    if (error instanceof SealError) return bytes;
-    throw error;
-  }
 }
 
 /**

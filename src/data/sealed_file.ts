@@ -3,10 +3,10 @@
  * whether it is the last, so that none can be removed, moved or cut off.
  */
 import { Buffer } from "node:buffer";
-import { writeAll } from "../base/files.ts";
+import { readUpTo, writeAll } from "../base/files.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
-import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
+import { makeSeal, passphraseKey, unsealed } from "../store/seal.ts";
 
 const MAGIC = Buffer.from("paloma sealed 1\n");
 const SALT_BYTES = 16;
@@ -65,8 +65,8 @@ export async function openSealedFile(
   await readUpTo(source, MAGIC.length);
   const seal = makeSeal(keyOf(passphrase, await readUpTo(source, SALT_BYTES)), random);
   for (let number = 0;; number++) {
-    const plain = open(seal, await readFrame(source), from);
-    if (plain.readUInt32BE() !== number) throw damaged(from);
+    const plain = unsealed(seal, await readFrame(source));
+    if (plain === null || new DataView(plain.buffer, plain.byteOffset).getUint32(0) !== number) throw damaged(from);
     await writeAll(target, plain.subarray(HEAD_BYTES));
     if (plain[HEAD_BYTES - 1] === 1) return;
   }
@@ -78,24 +78,7 @@ async function readFrame(file: Deno.FsFile): Promise<Buffer> {
   return length.length < 4 ? length : await readUpTo(file, Math.min(length.readUInt32BE(), 2 * FRAME_BYTES));
 }
 
-function open(seal: ReturnType<typeof makeSeal>, frame: Uint8Array, path: string): Buffer {
-  try {
-    return Buffer.from(seal.open(frame));
-  } catch (error) {
-    if (error instanceof SealError) throw damaged(path);
-    throw error;
-  }
-}
-
 function damaged(path: string): OperatorError {
   const message = `${path} does not open: the passphrase is another one, or the file is damaged`;
   return new OperatorError("sealed_file_unusable", message);
-}
-
-/** Resolves to `length` bytes, or fewer at the end of the file. */
-async function readUpTo(file: Deno.FsFile, length: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(length);
-  let done = 0;
-  for (let read; done < length && (read = await file.read(buffer.subarray(done))) !== null;) done += read;
-  return buffer.subarray(0, done);
 }

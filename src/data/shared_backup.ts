@@ -7,7 +7,7 @@ import { deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { writeMany } from "../store/limits.ts";
-import { backup, BackupError, type BackupSummary, restore, type RestoreOptions } from "./backup.ts";
+import { backup, BackupError, type BackupSummary, restore, type RestoreOptions, withStore } from "./backup.ts";
 import { makeCopyFolder, removeLeftCopies } from "./copies.ts";
 import { assertSecret, type DataConfig, type DataPaths, pathsOf } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
@@ -31,26 +31,17 @@ export interface CopyOptions extends RestoreOptions {
 export async function backupData(config: DataConfig, file: string, options: CopyOptions): Promise<BackupSummary> {
   const { engine, runtime, openShared, files, seal } = options;
   return await withPaths(config, options, async (paths) => {
-    const inFolder = async (run: (kv: Kv) => Promise<void>) => {
-      const kv = await engine.open(paths.store, { runtime });
-      try {
-        await run(kv);
-      } finally {
-        kv.close();
-      }
-    };
+    const inFolder = (run: (kv: Kv) => Promise<void>) => withStore(paths.store, options, run);
     const saveFiles = files && ((kv: Kv) => files.save(kv, paths.media));
+    using opened = new DisposableStack();
     const shared = await openShared?.();
-    try {
-      if (shared) await assertSecret(shared, config, runtime);
-      return await backup(paths, file, engine, {
-        seal,
-        rows: shared && (() => inFolder((copy) => copyRows(shared.rows(), copy))),
-        files: saveFiles && (() => shared ? saveFiles(shared) : inFolder(saveFiles)),
-      });
-    } finally {
-      shared?.close();
-    }
+    opened.defer(() => shared?.close());
+    if (shared) await assertSecret(shared, config, runtime);
+    return await backup(paths, file, engine, {
+      seal,
+      rows: shared && (() => inFolder((copy) => copyRows(shared.rows(), copy))),
+      files: saveFiles && (() => shared ? saveFiles(shared) : inFolder(saveFiles)),
+    });
   });
 }
 
@@ -59,7 +50,7 @@ export async function backupData(config: DataConfig, file: string, options: Copy
  * does.
  */
 export async function restoreData(file: string, config: DataConfig, options: CopyOptions): Promise<BackupSummary> {
-  const { engine, runtime, openShared, files, mark } = options;
+  const { openShared, files, mark } = options;
   if (!openShared && !files) return await restore(file, pathsOf(config.dataDir), options);
   // Until everything is in its place, files too.
   const markUnfinished = async (kv: Kv) => {
@@ -67,25 +58,20 @@ export async function restoreData(file: string, config: DataConfig, options: Cop
     await kv.commit(new Change().set(dataKeys.restoring(), true));
   };
   return await withPaths(config, options, async (paths) => {
+    using opened = new DisposableStack();
     const shared = await openShared?.();
-    try {
-      for await (const _ of shared?.rows() ?? []) {
-        throw new BackupError("the store holds data already: restore into an empty one");
-      }
-      const summary = await restore(file, paths, { ...options, mark: markUnfinished });
-      const restored = await engine.open(paths.store, { runtime });
-      try {
-        if (shared) await claim(shared);
-        await files?.load(shared ?? restored, paths.media);
-        if (shared) await copyRows(restored.rows(), shared);
-        await deleteRange(shared ?? restored, { prefix: dataKeys.restorings() });
-      } finally {
-        restored.close();
-      }
-      return summary;
-    } finally {
-      shared?.close();
+    opened.defer(() => shared?.close());
+    for await (const _ of shared?.rows() ?? []) {
+      throw new BackupError("the store holds data already: restore into an empty one");
     }
+    const summary = await restore(file, paths, { ...options, mark: markUnfinished });
+    await withStore(paths.store, options, async (restored) => {
+      if (shared) await claim(shared);
+      await files?.load(shared ?? restored, paths.media);
+      if (shared) await copyRows(restored.rows(), shared);
+      await deleteRange(shared ?? restored, { prefix: dataKeys.restorings() });
+    });
+    return summary;
   });
 }
 

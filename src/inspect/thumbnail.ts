@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { imageDimensionsFromData } from "image-dimensions";
 import jpegCodec from "jpeg-js";
 import { PNG } from "pngjs";
+import { unlessMalformed } from "../base/retry.ts";
 
 /** Larger images go without a preview: a JPEG of 1 MP takes about 0.2 s and 50 MB to decode. */
 const MAX_PIXELS = 500_000;
@@ -51,11 +52,8 @@ function* jpegSegments(data: Buffer): Generator<{ marker: number; start: number;
 /** Returns a JPEG preview, or null if none can be made cheaply. Never throws. */
 export function thumbnail(bytes: Uint8Array, size: ImageSize): Uint8Array | null {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  try {
-    return embedded(data) ?? (size.width * size.height <= MAX_PIXELS ? scaled(data, size) : null);
-  } catch {
-    return null;
-  }
+  const isSmall = size.width * size.height <= MAX_PIXELS;
+  return unlessMalformed(() => embedded(data) ?? (isSmall ? scaled(data, size) : null), null);
 }
 
 /** Returns the preview that cameras embed in the second directory of the EXIF data. */

@@ -11,7 +11,7 @@ import { fitsOneCommit, loadOf } from "../message/send_command.ts";
 import { bodyOf, previewOf, remoteFile } from "../message/content.ts";
 import { PRIORITIES } from "../message/message.ts";
 import type { Random } from "../runtime.ts";
-import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
+import { makeSeal, passphraseKey, unsealed } from "../store/seal.ts";
 import type { Line } from "./line.ts";
 import type { MovedMessage } from "./moved_queue.ts";
 import type { Pacing } from "./runner/pacing.ts";
@@ -64,7 +64,9 @@ export function openLineFile(file: Uint8Array, passphrase: string, random: Rando
   if (file.length > MOST_FILE_BYTES) throw new TransferError("the file is larger than any export of a line");
   const salt = file.subarray(MAGIC.length, MAGIC.length + SALT_BYTES);
   const seal = makeSeal(keyOf(passphrase, salt), random);
-  const text = new TextDecoder().decode(plainOf(seal, file.subarray(MAGIC.length + SALT_BYTES)));
+  const plain = unsealed(seal, file.subarray(MAGIC.length + SALT_BYTES));
+  if (plain === null) throw new TransferError("the passphrase is another one, or the file is damaged");
+  const text = new TextDecoder().decode(plain);
   return exportedOf(unlessMalformed(() => JSON.parse(text), undefined));
 }
 
@@ -74,15 +76,6 @@ export function exportedOf(value: unknown): Exported {
   if (success) return data as unknown as Exported;
   const [{ path, message }] = error.issues as [z.core.$ZodIssue];
   throw new TransferError(`the file does not hold a line: ${path.join(".") || "it"}: ${message}`);
-}
-
-function plainOf(seal: ReturnType<typeof makeSeal>, sealed: Uint8Array): Uint8Array {
-  try {
-    return seal.open(sealed);
-  } catch (error) {
-    if (error instanceof SealError) throw new TransferError("the passphrase is another one, or the file is damaged");
-    throw error;
-  }
 }
 
 const Text = z.string().max(1_000);

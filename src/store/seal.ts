@@ -22,6 +22,16 @@ export class SealError extends OperatorError {
   }
 }
 
+/** Returns what was sealed; null if it was sealed with another key or was altered. */
+export function unsealed(seal: Pick<Seal, "open">, sealed: Uint8Array): Uint8Array | null {
+  try {
+    return seal.open(sealed);
+  } catch (error) {
+    if (error instanceof SealError) return null;
+    throw error;
+  }
+}
+
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

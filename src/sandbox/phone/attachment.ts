@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
+import { unlessMalformed } from "../../base/retry.ts";
 import type { Random, Runtime } from "../../runtime.ts";
 import { hkdf } from "../world/crypto.ts";
 import type { MediaAccess } from "../world/uplink.ts";
@@ -158,7 +159,8 @@ export async function receiveFile(
         size += plain.length;
       }
     }
-    const last = finalBlock(decipher);
+    // The padding is wrong after decryption with a wrong key.
+    const last = unlessMalformed(() => decipher.final(), null);
     const encSha256 = encHash.digest();
     if (!encSha256.equals(attachment.fileEncSha256)) {
       throw new AttachmentError("The encrypted file has a different hash");
@@ -175,15 +177,6 @@ export async function receiveFile(
     const sealed = keptBytes <= KEPT_FILE_BYTES ? { kind, body: Buffer.concat(kept), encSha256 } : null;
     return { sha256: sha256.toString("hex"), size, sealed };
   });
-}
-
-/** Returns null if the padding is wrong, as after decryption with a wrong key. */
-function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer | null {
-  try {
-    return decipher.final();
-  } catch {
-    return null;
-  }
 }
 
 /** Makes one request to the media host, with a timeout and on a connection of its own. */

@@ -4,6 +4,7 @@
  */
 import { aesDecryptCTR, aesEncryptCTR, Curve, derivePairingCodeKey } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
+import { unlessMalformed } from "../../base/retry.ts";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import { hkdf, openGcm } from "../world/crypto.ts";
@@ -69,14 +70,10 @@ function openBundle(wrapped: Uint8Array, shared: Uint8Array) {
   const sealed = wrapped.subarray(SALT_BYTES + GCM_IV_BYTES);
   if (sealed.length !== 3 * KEY_BYTES + GCM_TAG_BYTES) return null;
   const key = hkdf(shared, wrapped.subarray(0, SALT_BYTES), "link_code_pairing_key_bundle_encryption_key");
-  try {
-    const opened = openGcm(sealed, { key, iv });
-    return {
-      companionIdentity: opened.subarray(0, KEY_BYTES),
-      primaryIdentity: opened.subarray(KEY_BYTES, 2 * KEY_BYTES),
-      random: opened.subarray(2 * KEY_BYTES),
-    };
-  } catch {
-    return null;
-  }
+  const opened = unlessMalformed(() => openGcm(sealed, { key, iv }), null);
+  return opened && {
+    companionIdentity: opened.subarray(0, KEY_BYTES),
+    primaryIdentity: opened.subarray(KEY_BYTES, 2 * KEY_BYTES),
+    random: opened.subarray(2 * KEY_BYTES),
+  };
 }

@@ -3,6 +3,7 @@
  * has.
  */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { unlessMalformed } from "../../base/retry.ts";
 import type { Random } from "../../runtime.ts";
 import { hkdf, openGcm, sealGcm } from "../world/crypto.ts";
 
@@ -37,9 +38,8 @@ export function openEdit(
   { encPayload, encIv }: proto.Message.ISecretEncryptedMessage,
   edited: Edited,
 ): proto.IMessage | null {
-  try {
-    return proto.Message.decode(openGcm(encPayload!, { key: keyFor(edited), iv: encIv! }));
-  } catch {
-    return null;
-  }
+  return unlessMalformed(
+    () => proto.Message.decode(openGcm(encPayload!, { key: keyFor(edited), iv: encIv! })),
+    null,
+  );
 }

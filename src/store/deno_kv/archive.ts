@@ -3,6 +3,7 @@
  * store is copied within one read transaction, which blocks no writer (WAL).
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { unlessMalformed } from "../../base/retry.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter } from "../file_engine.ts";
 import { StoreError } from "../kv.ts";
 
@@ -77,11 +78,7 @@ function reading<T>(path: string, read: () => T): T {
 }
 
 function formatOf(database: DatabaseSync): number | null {
-  try {
-    return Number(database.prepare(`SELECT format FROM ${FORMAT_TABLE}`).get()?.format);
-  } catch {
-    return null;
-  }
+  return unlessMalformed(() => Number(database.prepare(`SELECT format FROM ${FORMAT_TABLE}`).get()?.format), null);
 }
 
 /** Opens a database in one long transaction, without a journal: an archive that is interrupted is discarded. */

@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { type Runtime, sleep } from "../../runtime.ts";
+import { unlessMalformed } from "../../base/retry.ts";
 import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
@@ -26,9 +27,6 @@ const RECONNECT_MS = 500;
 /** A connection that died silently is detected by a query at this interval, and its end is awaited only this long. */
 const ASK_EVERY_MS = 15_000;
 const END_MS = 2_000;
-
-/** A notification: the sender and its topics. */
-type Payload = [from: string, ...topics: string[]];
 
 export function postgresWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
   const { clock, log, random } = runtime;
@@ -125,23 +123,15 @@ function listener(url: string, notified: (payload: string) => void): pg.Client {
 }
 
 /** Parses a notification. Whoever may connect to the database may send others: those ring nothing. */
-function payloadOf(text: string): Payload {
-  try {
-    const payload: unknown = JSON.parse(text);
-    if (Array.isArray(payload) && payload.every((part) => typeof part === "string")) {
-      const [from = "", ...topics] = payload;
-      return [from, ...topics];
-    }
-  } catch {
-    // Not JSON.
-  }
-  return [""];
+function payloadOf(text: string): readonly string[] {
+  const payload: unknown = unlessMalformed(() => JSON.parse(text), null);
+  return Array.isArray(payload) && payload.every((part) => typeof part === "string") ? payload : [];
 }
 
-/** Packs the topics into as few notifications as possible. */
+/** Packs the topics into as few notifications as possible, each of the sender and topics. */
 function payloads(self: string, topics: readonly string[]): string[] {
   const found: string[] = [];
-  let some: Payload = [self];
+  let some = [self];
   let bytes = 0;
   for (const topic of topics) {
     const size = Buffer.byteLength(JSON.stringify(topic)) + 1;
