@@ -83,15 +83,14 @@ export async function readUntil<T>(
   done: (now: T) => boolean,
   { clock, withinMs, watch }: ReadUntilOptions,
 ): Promise<T> {
-  const over = clock.now() + withinMs;
+  using limit = timeLimit(clock, withinMs);
   for (;;) {
     const changed = new AbortController();
     const unwatch = watch(() => changed.abort());
     try {
       const now = await read();
-      const left = over - clock.now();
-      if (done(now) || left <= 0) return now;
-      await sleep(clock, Math.min(left, LOOK_EVERY_MS), changed.signal);
+      if (done(now) || limit.isOver) return now;
+      await sleep(clock, LOOK_EVERY_MS, AbortSignal.any([limit.signal, changed.signal]));
     } finally {
       unwatch();
     }

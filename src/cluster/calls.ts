@@ -6,8 +6,8 @@
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
-import { timeLimit } from "../base/within.ts";
-import { type Runtime, sleep } from "../runtime.ts";
+import { readUntil } from "../base/within.ts";
+import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import { Change, type Key, type Kv, type Row } from "../store/kv.ts";
@@ -52,26 +52,17 @@ export function makeAsk({ kv, bell, seal, runtime: { clock, ids } }: CallOptions
     const callId = ids.network();
     const call = clusterKeys.call(thing, callId);
     const answer = clusterKeys.answer(caller, callId);
-    using limit = timeLimit(clock, ANSWER_WITHIN_MS);
-    let rung = new AbortController();
-    const deafen = bell.hear(`${ANSWER_TOPIC}${caller}/${callId}`, () => rung.abort());
-    try {
-      await kv.commit(new Change().set(call, { caller, method, args: sealed(seal, args) }));
-      bell.ring(CALL_TOPIC + thing);
-      while (!limit.isOver) {
-        await sleep(clock, LOOK_EVERY_MS, AbortSignal.any([limit.signal, rung.signal]));
-        rung = new AbortController();
-        const { value } = await kv.get(answer);
-        if (value === null) continue;
-        await kv.commit(new Change().delete(answer));
-        if (value.ok) return opened(seal, value.value);
-        throw new CallFailed(value.error);
-      }
-      await kv.commit(new Change().delete(call));
-      throw new CallTimeout("nobody answered in time");
-    } finally {
-      deafen();
-    }
+    await kv.commit(new Change().set(call, { caller, method, args: sealed(seal, args) }));
+    bell.ring(CALL_TOPIC + thing);
+    const { value } = await readUntil(() => kv.get(answer), ({ value }) => value !== null, {
+      clock,
+      withinMs: ANSWER_WITHIN_MS,
+      watch: (rung) => bell.hear(`${ANSWER_TOPIC}${caller}/${callId}`, rung),
+    });
+    await kv.commit(new Change().delete(value === null ? call : answer));
+    if (value === null) throw new CallTimeout("nobody answered in time");
+    if (!value.ok) throw new CallFailed(value.error);
+    return opened(seal, value.value);
   };
 }
 

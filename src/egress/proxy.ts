@@ -8,14 +8,13 @@ import { EventEmitter } from "node:events";
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Agent } from "agent-base";
-import type { SocksProxyAgent } from "socks-proxy-agent";
 import { hostOf, portOf, urlHost } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
-import { ANSWER_MS, ConnectAgent } from "./connect_agent.ts";
+import { ANSWER_MS, connectTunnel, type Tunnel } from "./connect_tunnel.ts";
 import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 import { type ProxyAddress, shownProxy } from "./proxy_address.ts";
-import { secured, type Tunnel, TunnelAgent } from "./tunnel_agent.ts";
+import { secured, TunnelAgent } from "./tunnel_agent.ts";
 
 export interface Proxy {
   /** Returns an agent for the WebSocket to the URL. */
@@ -28,12 +27,13 @@ export interface Proxy {
 
 /** Returns the proxy. `address`: the vetted address of the proxy's host. */
 export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clock): Promise<Proxy> {
-  const through = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address, clock);
+  const { protocol } = proxy;
+  const open = protocol === "socks5:" ? await socksTunnel(proxy, address) : connectTunnel(proxy, address, clock);
   let failure: string | null = null;
   const tunnel: Tunnel = async (request, target) => {
     failure = null;
     try {
-      return await through.connect(request, { ...target, secureEndpoint: false });
+      return await open(request, target);
     } catch (error) {
       failure = `The proxy ${shownProxy(proxy)} does not carry the connection: ${reasonOf(error)}.`;
       throw error;
@@ -57,17 +57,11 @@ export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clo
 }
 
 /** The `h` lets the proxy resolve names. */
-async function socksAgent({ port, username, password }: ProxyAddress, address: string): Promise<SocksProxyAgent> {
+async function socksTunnel({ port, username, password }: ProxyAddress, address: string): Promise<Tunnel> {
   const { SocksProxyAgent } = await import("socks-proxy-agent");
   const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
-  return new SocksProxyAgent(`socks5h://${login}${urlHost(address)}:${port}`, { timeout: ANSWER_MS });
-}
-
-function httpAgent(proxy: ProxyAddress, address: string, clock: Clock): ConnectAgent {
-  const { protocol, host, port, username, password } = proxy;
-  const login = username ? `${username}:${password}` : "";
-  const secureAs = protocol === "https:" ? host : null;
-  return new ConnectAgent({ host: address, port: Number(port), secureAs, login, clock });
+  const agent = new SocksProxyAgent(`socks5h://${login}${urlHost(address)}:${port}`, { timeout: ANSWER_MS });
+  return (request, target) => agent.connect(request, { ...target, secureEndpoint: false });
 }
 
 /** Adapts a `node:net` socket to the interface used here. */

@@ -9,10 +9,7 @@ import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
 import type { Clock } from "../runtime.ts";
-import { ANSWER_MS } from "./connect_agent.ts";
-
-/** Connects to the target without TLS to it. Rejects with a readable reason. */
-export type Tunnel = (request: ClientRequest, target: { host: string; port: number }) => Promise<Socket>;
+import { ANSWER_MS, type Tunnel } from "./connect_tunnel.ts";
 
 export class TunnelAgent extends Agent {
   readonly #tunnel: Tunnel;
@@ -48,7 +45,7 @@ export class TunnelAgent extends Agent {
 export function directAgent(url: URL, clock: Clock): Agent {
   return new TunnelAgent(
     async (request, target) => {
-      // Paused until its new owner reads it, as in `connect_agent.ts`.
+      // Paused until its new owner reads it, as in `connect_tunnel.ts`.
       const socket = net.connect(target).pause();
       request.once("socket", (taken: Socket) => taken.resume());
       const abandon = () => socket.destroy(new Error("the request was given up"));

@@ -4,7 +4,7 @@
  */
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
-import { onDemand } from "../base/single_flight.ts";
+import { Loop, onDemand } from "../base/single_flight.ts";
 import { BACKFILL_TOPIC } from "../chat/rows.ts";
 import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { Runtime } from "../runtime.ts";
@@ -82,31 +82,9 @@ export function makeMaintenance(
   { clock, log, random }: Pick<Runtime, "clock" | "log" | "random">,
 ): Service {
   const abort = new AbortController();
-  const timers = new Map<Sweep, () => void>();
-  const turning = new Set<Sweep>();
-  /** Those among them that were woken and must run once more. */
-  const woken = new Set<Sweep>();
+  const loops = new Map<Sweep, Loop>();
   const deafen: (() => void)[] = [];
   const queue = new PQueue({ concurrency: 1 });
-
-  function plan(sweep: Sweep, delayMs: number): void {
-    if (abort.signal.aborted) return;
-    timers.get(sweep)?.();
-    timers.set(sweep, clock.after(delayMs, () => void turn(sweep)));
-  }
-
-  /** Runs the sweep soon; if it is running or waiting for its turn, once more after that. */
-  function wake(sweep: Sweep): void {
-    if (!turning.has(sweep)) plan(sweep, 0);
-    else woken.add(sweep);
-  }
-
-  async function turn(sweep: Sweep): Promise<void> {
-    turning.add(sweep);
-    await queue.add(() => run(sweep));
-    turning.delete(sweep);
-    plan(sweep, woken.delete(sweep) ? 0 : sweep.everyMs);
-  }
 
   async function run(sweep: Sweep): Promise<void> {
     if (abort.signal.aborted) return;
@@ -122,17 +100,21 @@ export function makeMaintenance(
   return {
     start() {
       for (const sweep of sweeps) {
-        if (timers.has(sweep)) continue;
-        plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
-        if (sweep.wakenBy) deafen.push(sweep.wakenBy(() => wake(sweep)));
+        if (loops.has(sweep)) continue;
+        const loop = new Loop(clock, async () => {
+          await queue.add(() => run(sweep));
+          return sweep.everyMs;
+        });
+        loops.set(sweep, loop);
+        loop.start(Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
+        if (sweep.wakenBy) deafen.push(sweep.wakenBy(() => void loop.now()));
       }
       return Promise.resolve();
     },
     async stop() {
       abort.abort();
       for (const deaf of deafen.splice(0)) deaf();
-      for (const cancel of timers.values()) cancel();
-      await queue.onIdle();
+      await Promise.all(loops.values().map((loop) => loop.stop()));
     },
   };
 }

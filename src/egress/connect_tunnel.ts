@@ -9,21 +9,13 @@ import { on, once } from "node:events";
 import type { ClientRequest } from "node:http";
 import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
-import { Agent, type AgentConnectOpts } from "agent-base";
 import { urlHost } from "../base/addresses.ts";
 import { listenOn } from "../base/listening.ts";
 import type { Clock } from "../runtime.ts";
+import type { ProxyAddress } from "./proxy_address.ts";
 
-interface ConnectOptions {
-  /** The proxy's address. */
-  host: string;
-  port: number;
-  /** If set, the connection to the proxy itself uses TLS, with a certificate for this host. */
-  secureAs: string | null;
-  /** `user:password`, or empty. */
-  login: string;
-  clock: Clock;
-}
+/** Connects to the target without TLS to it. Rejects with a readable reason. */
+export type Tunnel = (request: ClientRequest, target: { host: string; port: number }) => Promise<Socket>;
 
 /**
  * Time limit for the proxy's answer, shorter than a line's own connect timeout, so that the reason is known by then.
@@ -32,38 +24,32 @@ export const ANSWER_MS = 15_000;
 /** Longer response heads are refused. */
 const MAX_HEAD = 16_384;
 
-export class ConnectAgent extends Agent {
-  readonly #proxy: ConnectOptions;
-
-  constructor(proxy: ConnectOptions) {
-    super();
-    this.#proxy = proxy;
-  }
-
-  /** Opens a tunnel to the request's host, without TLS inside it. Rejects with a readable reason. */
-  override async connect(request: ClientRequest, options: AgentConnectOpts): Promise<Socket> {
-    const { host, port, secureAs, login, clock } = this.#proxy;
-    const socket = secureAs === null
-      ? net.connect({ host, port })
-      : tls.connect({ host, port, ...(isIP(secureAs) ? {} : { servername: secureAs }) });
+/** Returns what opens tunnels through the proxy, which has this address. Its certificate must match its host. */
+export function connectTunnel(proxy: ProxyAddress, address: string, clock: Clock): Tunnel {
+  const { protocol, host: name, username, password } = proxy;
+  const isSecure = protocol === "https:";
+  const login = Buffer.from(`${username}:${password}`).toString("base64");
+  const credentials = username && `Proxy-Authorization: Basic ${login}\r\n`;
+  return async (request, { host, port }) => {
+    const at = { host: address, port: Number(proxy.port) };
+    const socket = isSecure ? tls.connect({ ...at, ...(isIP(name) ? {} : { servername: name }) }) : net.connect(at);
     const cancel = clock.after(ANSWER_MS, () => socket.destroy(new Error("it does not answer")));
     try {
-      await once(socket, secureAs === null ? "connect" : "secureConnect");
-      const target = `${urlHost(options.host!)}:${options.port}`;
-      const credentials = login && `Proxy-Authorization: Basic ${Buffer.from(login).toString("base64")}\r\n`;
+      await once(socket, isSecure ? "secureConnect" : "connect");
+      const target = `${urlHost(host)}:${port}`;
       socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`);
       const status = await statusOf(socket);
       if (status !== 200) throw new Error(status === 407 ? "it refused the login" : `it answered ${status}`);
       // The socket is paused until its new owner reads it.
       request.once("socket", (taken: Socket) => taken.resume());
-      return secureAs === null ? socket : await onLoopback(socket);
+      return isSecure ? await onLoopback(socket) : socket;
     } catch (error) {
       socket.destroy();
       throw error;
     } finally {
       cancel();
     }
-  }
+  };
 }
 
 /**
