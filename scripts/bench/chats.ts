@@ -3,7 +3,7 @@
  * `get` take turns. The reads of each page are counted too, and the bytes that the index adds to a message.
  */
 import { join } from "node:path";
-import { ChatIndex } from "../../src/chat/chat_index.ts";
+import { makeChatIndex } from "../../src/chat/chat_index.ts";
 import { chatKeys, type ChatRow } from "../../src/chat/rows.ts";
 import { ChatHistory } from "../../src/line/chat_history.ts";
 import { messageKeys } from "../../src/message/rows.ts";
@@ -53,7 +53,7 @@ export const chats: Bench = {
       );
       const reads: Reads = { gets: 0, lists: 0, rows: 0 };
       const counted = counting(kv, reads);
-      const history = new ChatHistory({ kv: counted, chats: new ChatIndex({ kv: counted, network: NOBODY }) });
+      const history = new ChatHistory({ kv: counted, chats: makeChatIndex({ kv: counted, network: NOBODY }) });
       const list = (unread: boolean) => ({ limit: LIMIT, after: null, q: null, unread, wrote: false });
       const deep = () => `cur_${FIRST_ORDER + Math.floor(messages * (0.4 + Math.random() * 0.2))}`;
       const pages: [string, () => Promise<unknown>][] = [

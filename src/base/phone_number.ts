@@ -50,9 +50,7 @@ export function partOfNumber(text: string): string | null {
 }
 
 /** Whether numbering plans are known for the country, ISO 3166. */
-export function isCountry(code: string): boolean {
-  return isSupportedCountry(code);
-}
+export const isCountry: (code: string) => boolean = isSupportedCountry;
 
 /** Returns the country of a number, ISO 3166; of several that share its code, the first. Null if it is of none. */
 export function countryOf(digits: string): string | null {

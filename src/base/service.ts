@@ -25,18 +25,6 @@ export async function startServices(stack: AsyncDisposableStack, services: reado
   }
 }
 
-/** Combines services into one; they start in order and stop in reverse. */
-export function inOrder(...services: readonly Step[]): Service {
-  return {
-    async start() {
-      for (const service of services) await service.start?.();
-    },
-    async stop() {
-      for (const service of services.toReversed()) await service.stop?.();
-    },
-  };
-}
-
 /** Combines services into one; they start in order and stop at the same time. */
 export function together(...services: readonly Service[]): Service {
   return {

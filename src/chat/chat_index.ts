@@ -43,20 +43,16 @@ interface Appended {
   unread(before: number): number;
 }
 
-export class ChatIndex {
-  readonly #deps: ChatIndexDeps;
+export type ChatIndex = ReturnType<typeof makeChatIndex>;
 
-  constructor(deps: ChatIndexDeps) {
-    this.#deps = deps;
-  }
-
+export function makeChatIndex({ kv, network }: ChatIndexDeps) {
   /** Adds the message to the change, which fails if its chat changes meanwhile; resolves to the message's order. */
-  async append(
+  async function append(
     change: Change,
     line: InLine,
     { address, row, now, number = null, name = null, username, joined, unread }: Appended,
   ): Promise<number> {
-    const chat = await this.open(line, { address, number });
+    const chat = await open(line, { address, number });
     const { record } = chat;
     if (chat.isJoin) await joined?.(chat.addresses);
     const order = chat.nextOrder(now);
@@ -73,8 +69,10 @@ export class ChatIndex {
   }
 
   /** Reads the chat with this address; a person may be known by two. */
-  async open({ lineId, accountId }: InLine, { address, number = null }: { address: string; number?: string | null }) {
-    const { kv, network } = this.#deps;
+  async function open(
+    { lineId, accountId }: InLine,
+    { address, number = null }: { address: string; number?: string | null },
+  ) {
     if (address.endsWith("@lid")) {
       if (number === null) {
         const chat = await OpenChat.read(kv, lineId, { accountId, address, other: null });
@@ -90,39 +88,35 @@ export class ChatIndex {
   }
 
   /** Resolves to all addresses of the person that the line knows. */
-  async addressesOf(line: InLine, address: string): Promise<string[]> {
-    return (await this.open(line, { address })).addresses;
+  async function addressesOf(line: InLine, address: string): Promise<string[]> {
+    return (await open(line, { address })).addresses;
   }
 
   /** Resolves to the chat's record; null if there is no such chat. */
-  async find(line: InLine, address: string): Promise<ChatRecord | null> {
-    const { record, isNew } = await this.open(line, { address });
+  async function find(line: InLine, address: string): Promise<ChatRecord | null> {
+    const { record, isNew } = await open(line, { address });
     return isNew ? null : record;
   }
 
   /** Records that the chat was read, up to this order if one is given. */
-  async read(line: InLine, address: string, upTo: number = Infinity): Promise<void> {
-    const { kv } = this.#deps;
+  async function read(line: InLine, address: string, upTo: number = Infinity): Promise<void> {
     await retryOnConflict(kv, async () => {
-      const chat = await this.open(line, { address });
+      const chat = await open(line, { address });
       const change = new Change();
       const { record } = chat;
       if (chat.isNew || record.unread === 0) return { change, result: null };
-      const unread = upTo >= record.last
-        ? 0
-        : Math.min(record.unread, await this.#receivedAfter(line.lineId, record, upTo));
+      const unread = upTo >= record.last ? 0 : Math.min(record.unread, await receivedAfter(line.lineId, record, upTo));
       if (unread !== record.unread) chat.write(change, { unread });
       return { change, result: null };
     });
   }
 
   /** Notes what became known of a chat; nothing if there is no such chat. */
-  async note(line: InLine, address: string, known: Known): Promise<void> {
-    const { kv } = this.#deps;
+  async function note(line: InLine, address: string, known: Known): Promise<void> {
     await retryOnConflict(kv, async () => {
       const { lid } = known;
       const chat = lid === undefined
-        ? await this.open(line, { address })
+        ? await open(line, { address })
         : await OpenChat.read(kv, line.lineId, { accountId: line.accountId, address, other: lid });
       const change = new Change();
       const isNews = Object.entries(known).some(([name, value]) => chat.record[name as keyof Known] !== value);
@@ -132,8 +126,7 @@ export class ChatIndex {
   }
 
   /** Changes the row of a message, in a commit of its own; does nothing if it is gone. */
-  async amend(lineId: string, { part, order }: MessagePlace, next: (row: ChatRow) => ChatRow): Promise<void> {
-    const { kv } = this.#deps;
+  async function amend(lineId: string, { part, order }: MessagePlace, next: (row: ChatRow) => ChatRow): Promise<void> {
     await retryOnConflict(kv, async () => {
       const slot = await kv.get(chatKeys.message(lineId, part, order));
       const change = new Change();
@@ -141,17 +134,19 @@ export class ChatIndex {
     });
   }
 
-  async #receivedAfter(lineId: string, { parts, unread }: ChatRecord, order: number): Promise<number> {
+  async function receivedAfter(lineId: string, { parts, unread }: ChatRecord, order: number): Promise<number> {
     let count = 0;
     for (const part of parts) {
       const prefix = chatKeys.messages(lineId, part);
       const range = { prefix, start: chatKeys.message(lineId, part, order + 1) };
-      for await (const { value } of this.#deps.kv.list(range, { reverse: true })) {
+      for await (const { value } of kv.list(range, { reverse: true })) {
         if (isReceived(value) && ++count >= unread) return count;
       }
     }
     return count;
   }
+
+  return { append, open, addressesOf, find, read, note, amend };
 }
 
 /** Returns the row with the reaction; an empty emoji takes an earlier one back. */

@@ -16,7 +16,6 @@ import {
   adoptNextKey,
   fitsSecret,
   nextSecretKey,
-  opensProof,
   prove,
   secretKey,
   SecretKeyError,
@@ -85,7 +84,7 @@ export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: Re
   // Not migrated here: the contents that accounts have sealed cannot be read in these rows.
   await schemaVersionOf(kv, migrations);
   const isBegun = isRow(await kv.get(dataKeys.rekeying()));
-  if (isBegun && !await opensProof(kv, dataKeys.rekeying(), next)) throw new SecretKeyError(OTHER_KEY);
+  if (isBegun && !await fitsSecret(kv, next, dataKeys.rekeying())) throw new SecretKeyError(OTHER_KEY);
   await kv.commit(prove(new Change(), next, dataKeys.rekeying()));
   // Bytes that the old key does not open were never sealed, or are already re-encrypted.
   const reseal = (bytes: Uint8Array) => {

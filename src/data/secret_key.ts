@@ -8,7 +8,7 @@ import { exists, giveToOwner, syncFolder, unlessMissing } from "../base/files.ts
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
-import type { Change, KeyOf, Kv } from "../store/kv.ts";
+import type { Change, Kv } from "../store/kv.ts";
 import { type Seal, unsealed } from "../store/seal.ts";
 import { dataKeys } from "./rows.ts";
 
@@ -88,13 +88,11 @@ async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): 
   }
 }
 
-/** Whether `seal` has the key of this store, which must not be new. Throws StoreError. */
-export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
-  return await opensProof(kv, dataKeys.secretCheck(), seal);
-}
-
-/** Whether `seal` has the key of the proof at this key; false if there is none. Throws StoreError. */
-export async function opensProof(kv: Kv, proof: KeyOf<Uint8Array>, seal: Seal): Promise<boolean> {
+/**
+ * Whether `seal` has the key of this store, which must not be new, or, at another key, that of the proof there; false if
+ * there is none. Throws StoreError.
+ */
+export async function fitsSecret(kv: Kv, seal: Seal, proof = dataKeys.secretCheck()): Promise<boolean> {
   const { value } = await kv.get(proof);
   return value !== null && unsealed(seal, value) !== null;
 }

@@ -12,7 +12,7 @@ import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
 import type { Proxy } from "./proxy.ts";
 import type { ProxyAddress } from "./proxy_address.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
-import { type AllowList, readUrl, type Scheme, Vetting } from "./vetting.ts";
+import { type AllowList, makeVetting, readUrl, type Scheme } from "./vetting.ts";
 
 export interface SafeRequest {
   url: string;
@@ -75,7 +75,7 @@ export function makeSafeFetch(
   { clock, allow, resolve = makeResolve(clock), ownAddresses, caCerts = [], via }: SafeFetchOptions,
 ): SafeFetch {
   const idle = new IdleConnections(clock);
-  const vetting = new Vetting({ allow, resolve, ownAddresses });
+  const vetting = makeVetting({ allow, resolve, ownAddresses });
 
   async function vet(url: URL, schemes: readonly Scheme[]): Promise<void> {
     const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });

@@ -45,25 +45,15 @@ interface VettingOptions {
   ownAddresses?: (() => string[]) | undefined;
 }
 
-export class Vetting {
-  readonly #allow: AllowList;
-  readonly #resolve: Resolve;
-  readonly #ownAddresses: () => string[];
-
-  constructor({ allow, resolve, ownAddresses = addressesOfInterfaces }: VettingOptions) {
-    this.#allow = allow;
-    this.#resolve = resolve;
-    this.#ownAddresses = ownAddresses;
-  }
-
+export function makeVetting({ allow, resolve, ownAddresses = addressesOfInterfaces }: VettingOptions) {
   /** Resolves to the addresses to which this URL may connect. Throws EgressError. */
-  async addressesOf(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
+  async function addressesOf(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
     const host = hostOf(url);
     const port = portOf(url);
-    const addresses = ipaddr.isValid(host) ? [host] : await this.#resolved(host);
-    const isAllowed = (address: string) => this.#allow.allowsAddress(address, port);
-    if (this.#allow.allowsHost(host, port) || addresses.every(isAllowed)) return addresses;
-    if (!addresses.every((address) => isAllowed(address) || this.#isOpen(address, port))) {
+    const addresses = ipaddr.isValid(host) ? [host] : await resolved(host);
+    const isAllowed = (address: string) => allow.allowsAddress(address, port);
+    if (allow.allowsHost(host, port) || addresses.every(isAllowed)) return addresses;
+    if (!addresses.every((address) => isAllowed(address) || isOpen(address, port))) {
       throw new EgressError(
         "forbidden_address",
         `the host is not on the public internet, or it is this machine; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW=${
@@ -78,8 +68,8 @@ export class Vetting {
   /**
    * For a name that does not resolve at the moment: throws EgressError if none of its possible addresses is allowed.
    */
-  checkUnresolved(url: URL, schemes: readonly Scheme[]): void {
-    if (this.#allow.allowsHost(hostOf(url), portOf(url))) return;
+  function checkUnresolved(url: URL, schemes: readonly Scheme[]): void {
+    if (allow.allowsHost(hostOf(url), portOf(url))) return;
     // The names of containers and of a local network often resolve for the operator's other machines alone.
     if (!schemes.some((scheme) => scheme === url.protocol)) {
       throw new EgressError(
@@ -93,18 +83,20 @@ export class Vetting {
   }
 
   /** Whether anybody may connect to the port of the address. A connection from inside passes no firewall of this machine. */
-  #isOpen(address: string, port: number): boolean {
+  function isOpen(address: string, port: number): boolean {
     if (!isPublicAddress(address)) return false;
-    return WEB_PORTS.has(port) || !this.#ownAddresses().some((own) => isInNetworks([parseNetwork(own)], address));
+    return WEB_PORTS.has(port) || !ownAddresses().some((own) => isInNetworks([parseNetwork(own)], address));
   }
 
-  async #resolved(host: string): Promise<string[]> {
-    const addresses = await this.#resolve(host).catch((cause) => {
+  async function resolved(host: string): Promise<string[]> {
+    const addresses = await resolve(host).catch((cause) => {
       throw new EgressError("unresolved", "the host name does not resolve", { cause });
     });
     if (addresses.length === 0) throw new EgressError("unresolved", "the host name does not resolve");
     return addresses;
   }
+
+  return { addressesOf, checkUnresolved };
 }
 
 function addressesOfInterfaces(): string[] {

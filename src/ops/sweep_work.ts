@@ -1,6 +1,6 @@
 /** The work of each sweep. `maintenance.ts` loads it when the first of them runs. */
 import { sweepAnswers } from "../account/idempotency.ts";
-import { ChatIndex } from "../chat/chat_index.ts";
+import { makeChatIndex } from "../chat/chat_index.ts";
 import { makeSweepChats } from "../chat/sweep.ts";
 import { makeSweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
@@ -73,7 +73,7 @@ export function sweepWork(options: SweepContext) {
     clock: { now, after: (delayMs: number, run: () => void) => clock.after(delayMs, run) },
   };
   const context = { ...options, runtime };
-  const chats = new ChatIndex({ kv, network });
+  const chats = makeChatIndex({ kv, network });
   const release = (accountId: string, events: readonly LoggedEvent[]) =>
     releaseEvents({ kv, runtime }, accountId, events);
   const sweepSeen = makeSweepSeen(kv);

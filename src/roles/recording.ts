@@ -2,7 +2,7 @@
  * What works on messages beside the API: the recorder of their outcomes, opt-outs, line sessions and sweeps. Loaded with
  * the first of them that is needed.
  */
-import { ChatIndex } from "../chat/chat_index.ts";
+import { makeChatIndex } from "../chat/chat_index.ts";
 import { lineIdsOf } from "../line/account_lines.ts";
 import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
 import { Recorder } from "../message/record.ts";
@@ -25,7 +25,7 @@ export function recorderOn(
 ): Recorder {
   return new Recorder({
     kv,
-    chats: new ChatIndex({ kv, network }),
+    chats: makeChatIndex({ kv, network }),
     events,
     sessionName: names.of,
     files: media,
@@ -42,7 +42,7 @@ export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "nu
     events,
     recorder: recorderOn(context, { kv, network }),
     linesOf: (accountId) => lineIdsOf(kv, accountId),
-    chats: new ChatIndex({ kv, network }),
+    chats: makeChatIndex({ kv, network }),
     wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
     bell,
   });
@@ -70,7 +70,7 @@ export async function makeSessions(context: Context, network: Network): Promise<
     const recorder = recorderOn(context, { kv, network });
     const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files, recorder });
     return new LineSession(
-      { ...shared, kv, chats: new ChatIndex({ kv, network }), recorder, fetchAttachment },
+      { ...shared, kv, chats: makeChatIndex({ kv, network }), recorder, fetchAttachment },
       line,
       changed,
     );

@@ -69,7 +69,7 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
   const context = makeContext({ ...options, media, url: port.url });
   const { metrics } = context;
   addProcessGauges(metrics, port);
-  const { network, supervisor, dispatcher, service } = await makeWorker(context);
+  const { network, supervisor, dispatcher, services } = await makeWorker(context);
   if (reserve) metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
   const { app, ahead, firstRunLink } = makeApi(context, {
     ...port,
@@ -85,7 +85,7 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
       // Before the lines, whose media links contain the port.
       requests,
       ...(isShared ? [engineOfLines(options)] : []),
-      service,
+      ...services,
       ahead,
       // Listed again to be stopped before the lines, because requests in progress need them.
       { stop: requests.stop },
@@ -118,13 +118,13 @@ async function workerRole(options: RoleOptions): Promise<RunningRole> {
   const port = makePort(options);
   const context = makeContext({ ...options, url: port.url });
   addProcessGauges(context.metrics, port);
-  const { service } = await makeWorker(context);
+  const { services } = await makeWorker(context);
   const probe = makeProbe(context.kv, runtime.clock);
   const app = createHealth({ ...context, probe, stopping: port.stopping });
   return {
     url: port.url,
     firstRunLink: () => Promise.resolve(null),
-    services: [port.listening(app), engineOfLines(options), service],
+    services: [port.listening(app), engineOfLines(options), ...services],
   };
 }
 

@@ -2,7 +2,7 @@
  * The worker's part: it holds the connections of lines, delivers to webhooks, and runs the sweeps. Alone on its data it
  * serves all lines and webhooks; on a shared store those whose leases it holds (promise 9).
  */
-import { inOrder, type Service, together } from "../base/service.ts";
+import { type Service, type Step, together } from "../base/service.ts";
 import { withEmulatedDelivery } from "../cloud/emulation.ts";
 import { formatsOn } from "../cloud/formats.ts";
 import { callMembers, type Holder, type Kind, soleHolder } from "../cluster/holder.ts";
@@ -28,7 +28,8 @@ interface WorkerPart {
   network: Network;
   supervisor: Supervisor;
   dispatcher: Dispatcher;
-  service: Service;
+  /** In the order of their start. */
+  services: readonly Step[];
 }
 
 export async function makeWorker(context: Context): Promise<WorkerPart> {
@@ -45,13 +46,9 @@ function soleWorker(context: Context): WorkerPart {
   // Removes the staged rows of a bulk that a crash interrupted before it was accepted.
   const clearing = { start: () => removeAllStaged(kv) };
   const upkeep = upkeepOf(context, { kv, network });
-  const service = inOrder(
-    clearing,
-    makeTimeKeeper(kv, context.runtime),
-    together(dispatcher, supervisor, upkeep),
-    changes,
-  );
-  return { network, supervisor, dispatcher, service };
+  const timeKeeper = makeTimeKeeper(kv, context.runtime);
+  const services = [clearing, timeKeeper, together(dispatcher, supervisor, upkeep), changes];
+  return { network, supervisor, dispatcher, services };
 }
 
 function makeSupervisor(context: Context, network: Network, holder: Holder<Line>): Supervisor {
@@ -93,7 +90,7 @@ function upkeepOf(context: Context, options: { kv: Kv; network: Network }): Serv
 
 function addWorkerGauges(
   { metrics, kv, media, runtime, queuedCount }: Context,
-  { network, supervisor, dispatcher }: Omit<WorkerPart, "service">,
+  { network, supervisor, dispatcher }: Omit<WorkerPart, "services">,
 ): void {
   const webhookAttemptsWaiting = () => dispatcher.waiting();
   metrics.gauge("paloma_media_bytes", "Files on the data folder's disk", () => media.bytes?.() ?? 0);
@@ -117,7 +114,7 @@ async function sharedWorker(context: Context): Promise<WorkerPart> {
     import("../line/remote.ts"),
   ]);
   const { kv, bell, changes, runtime, metrics, openNetwork, place } = context;
-  let parts: Omit<WorkerPart, "service"> | null = null;
+  let parts: Omit<WorkerPart, "services"> | null = null;
   let upkeep: Service | null = null;
 
   const common = {
@@ -187,5 +184,5 @@ async function sharedWorker(context: Context): Promise<WorkerPart> {
     answersFor: (lineId) => lines.storeOf(lineId) !== null,
   });
   // Services stop in reverse: `member` before the supervisor, so that other processes take over while the rest stops.
-  return { ...parts, service: inOrder(makeTimeKeeper(kv, runtime), supervisor, dispatcher, answers, member, changes) };
+  return { ...parts, services: [makeTimeKeeper(kv, runtime), supervisor, dispatcher, answers, member, changes] };
 }

@@ -70,9 +70,9 @@ if (WITHOUT_POSTGRES) {
       const [named, reversed] = await Promise.all([open(both, 3), open(`${standbyFirst}?target_session_attrs=any`, 4)]);
       assert.ok(await reversed.commit(new Change().set(["row", 2], "through the second of two hosts")));
       const runtime = (seed: number) => ({ ...testRuntime(seed), clock: systemClock });
-      wires.push(await postgresWire(both, { runtime: runtime(5) })({ rang() {}, missed: missed.resolve }));
+      wires.push(await postgresWire(both, { runtime: runtime(5) })({ ring() {}, missed: missed.resolve }));
       wires.push(
-        await postgresWire(standbyFirst, { runtime: runtime(6) })({ rang: (topic) => rung.add(topic), missed() {} }),
+        await postgresWire(standbyFirst, { runtime: runtime(6) })({ ring: (topic) => rung.add(topic), missed() {} }),
       );
 
       relay.to = standby.port;
@@ -166,11 +166,11 @@ if (WITHOUT_POSTGRES) {
     const heard = Promise.withResolvers<string>();
     const again = Promise.withResolvers<void>();
     // Their clocks stand still: nobody finds out by asking now and then.
-    const far = await postgresWire(url, { runtime: testRuntime(1) })({ rang: heard.resolve, missed() {} });
+    const far = await postgresWire(url, { runtime: testRuntime(1) })({ ring: heard.resolve, missed() {} });
     const wire = await postgresWire(`${through(url, relay.port)}?query_timeout=${TIMED_OUT_MS}`, {
       runtime: testRuntime(2),
     })({
-      rang() {},
+      ring() {},
       missed: again.resolve,
     });
     relay.silence();

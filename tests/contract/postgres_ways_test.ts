@@ -54,9 +54,9 @@ Deno.test({
           "nobody vouches for it",
         );
       }
-      const script = `const { Servers } = await import(${JSON.stringify(SERVERS)});
+      const script = `const { serversOf } = await import(${JSON.stringify(SERVERS)});
         const { default: pg } = await import("pg");
-        for (const url of new Servers("${url}?sslmode=require").urls) new pg.Client(url);`;
+        for (const url of serversOf("${url}?sslmode=require").urls) new pg.Client(url);`;
       const { success, stderr } = await new Deno.Command(Deno.execPath(), { args: ["eval", "--no-check", script] })
         .output();
       assert.deepEqual([success, new TextDecoder().decode(stderr)], [true, ""], "no warning on the terminal");

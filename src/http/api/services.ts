@@ -5,7 +5,7 @@ import { Idempotency, type RepeatableRequest } from "../../account/idempotency.t
 import { makeAccountKeys } from "../../account/keys.ts";
 import type { SafeFetch } from "../../egress/safe_fetch.ts";
 import { makeErasures } from "../../erasure/erasures.ts";
-import { ChatIndex } from "../../chat/chat_index.ts";
+import { makeChatIndex } from "../../chat/chat_index.ts";
 import type { EventLog } from "../../event/event_log.ts";
 import { makeLines } from "../../line/lines.ts";
 import { makeAmendments } from "../../line/amendments.ts";
@@ -92,7 +92,7 @@ export type Services = ReturnType<typeof makeServices>;
 export function makeServices(deps: ServicesDeps) {
   const { kv, runtime, runtime: { clock }, callers, claims, network, media, links, names, webhookOwner: owner } = deps;
   const idempotency = new Idempotency({ ...deps, isShared: claims !== null });
-  const chats = new ChatIndex({ kv, network });
+  const chats = makeChatIndex({ kv, network });
   const keys = makeAccountKeys(deps);
   const serveFile = makeServeFile({ media, runtime });
   const clientAddress = makeClientAddress(deps.trustedProxies);

@@ -98,7 +98,7 @@ export class FileShelf {
     });
     if (range !== null) headers.set("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
     // Streams a whole file from disk, outside this process's heap.
-    const body = range === null ? file.readable : file.readable.pipeThrough(firstBytes(asked.end - asked.start + 1));
+    const body = range === null ? file.readable : file.readable.pipeThrough(endingAfter(asked.end - asked.start + 1));
     return new Response(body, { status: range === null ? 200 : 206, headers });
   }
 }
@@ -123,7 +123,7 @@ function readRange(range: string, size: number): { start: number; end: number } 
 }
 
 /** Passes `count` bytes through, then ends both sides. */
-function firstBytes(count: number): TransformStream<Uint8Array, Uint8Array> {
+function endingAfter(count: number): TransformStream<Uint8Array, Uint8Array> {
   let left = count;
   return new TransformStream({
     transform(chunk, controller) {

@@ -24,7 +24,7 @@ const FEWER_FOR_MS = 60_000;
 
 /** `url`: `postgres://…`, with one or more hosts. Connects on first use. */
 export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "log">) {
-  const servers = new Servers(url);
+  const servers = serversOf(url);
   const pools = servers.urls.map((one) => openPool(one, (client) => servers.assertWritable(client), runtime));
   const connect = servers.firstWritable(pools.map((pool) => pool.connect));
 
@@ -108,27 +108,25 @@ function openPool(
 /** The server answers, but must not be written to, and its data may be stale. */
 class NotWritable extends Error {}
 
-/** The servers named in a URL, a primary and its standbys. After a standby is promoted, it is the one that is used. */
-export class Servers {
+/**
+ * The servers named in a URL, `postgres://…` with one or more hosts: a primary and its standbys. After a standby is
+ * promoted, it is the one that is used.
+ */
+export function serversOf(url: string) {
   /** One URL per server. */
-  readonly urls: readonly string[];
-
-  /** `url`: `postgres://…`, with one or more hosts. */
-  constructor(url: string) {
-    this.urls = urlsOfHosts(url).map(plain);
-  }
+  const urls = urlsOfHosts(url).map(plain);
 
   /**
    * Throws NotWritable for a standby, whose answers are stale and which accepts no commit. Among several servers it
    * also throws for one that is set to read-only, which is how operators retire a primary that has a successor. A
    * single read-only server goes on serving reads.
    */
-  async assertWritable(client: ClientBase): Promise<void> {
+  async function assertWritable(client: ClientBase): Promise<void> {
     const { rows: [server] } = await client.query(
       "select pg_is_in_recovery() as stands_by, current_setting('transaction_read_only') = 'on' as reads_only",
     );
     if (server.stands_by) throw new NotWritable("it is a standby and takes no writes");
-    if (server.reads_only && this.urls.length > 1) throw new NotWritable("it is set to read only");
+    if (server.reads_only && urls.length > 1) throw new NotWritable("it is set to read only");
   }
 
   /**
@@ -136,7 +134,7 @@ export class Servers {
    * connector for each server, which throws if the server is not writable. If all fail, the function throws the only
    * server's error, or one that lists the reason for each.
    */
-  firstWritable<Client>(ways: readonly (() => Promise<Client>)[]): () => Promise<Client> {
+  function firstWritable<Client>(ways: readonly (() => Promise<Client>)[]): () => Promise<Client> {
     let last = 0;
     return async () => {
       const failures: Error[] = [];
@@ -152,10 +150,12 @@ export class Servers {
         }
       }
       if (ways.length === 1) throw failures[0];
-      const reasons = this.urls.map((url, n) => `${new URL(url).host}: ${failures[n]!.message}`);
+      const reasons = urls.map((url, n) => `${new URL(url).host}: ${failures[n]!.message}`);
       throw new Error(`no server takes writes (${reasons.join("; ")})`);
     };
   }
+
+  return { urls, assertWritable, firstWritable };
 }
 
 /** The driver treats these modes as `verify-full` anyway, but prints a warning each time. */

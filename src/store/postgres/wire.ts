@@ -10,7 +10,7 @@ import { unlessMalformed } from "../../base/retry.ts";
 import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
-import { Servers } from "./connections.ts";
+import { serversOf } from "./connections.ts";
 import { guarded, isOfOtherServer, storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";
@@ -31,7 +31,7 @@ const END_MS = 2_000;
 export function postgresWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
   const { clock, log, random } = runtime;
   const self = Buffer.from(random.bytes(8)).toString("hex");
-  const servers = new Servers(url);
+  const servers = serversOf(url);
 
   return async (events) => {
     const closing = new AbortController();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { startServices } from "../../../src/base/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { openDataFolder } from "../../../src/data/data_folder.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
@@ -60,12 +61,13 @@ async function startWorker(disk: MemoryDisk, { clock, seed }: { clock: ManualClo
     engine: { load: () => Promise.resolve(), open: () => new FakeNetwork(clock) },
     url: () => "http://127.0.0.1",
   });
-  const { service } = await makeWorker(context);
-  await clock.during(service.start());
+  const { services } = await makeWorker(context);
+  const running = new AsyncDisposableStack();
+  await clock.during(startServices(running, services));
   return {
     kv,
     runtime,
-    stop: () => clock.during(service.stop()),
+    stop: () => clock.during(running.disposeAsync()),
     /** Suspends the process when it next lists that family; resolves then. */
     haltsAt: (at: Key) => new Promise<void>((reached) => halt = { at, reached }),
     async goesOn() {
