@@ -198,6 +198,10 @@ export function useAttention(below) {
 /** `useData` with the public API. */
 export const useApi = (account, below, ...rest) => useData(v1(account) + below, ...rest);
 
+/** A page of a list of the public API: the answer's `data` and `pagination`, as `TablePage` shows them. */
+export const usePage = (account, below, { page = 1, limit, topics }) =>
+  useLoad(() => api(account, "GET", `${below}?page=${page}&limit=${limit}`), [account, page], topics);
+
 /** The lines of an account. */
 export const useLines = (account) => useApi(account, "/sessions", ["lines"]);
 

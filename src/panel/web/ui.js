@@ -2,7 +2,7 @@
 import { api, CallError, offline } from "./api.js";
 import { html, makeStore, useEffect, useRef, useState, useStore } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
-import { href, withQuery } from "./router.js";
+import { href, useDialog, withQuery } from "./router.js";
 
 const TOAST_MS = 6_000;
 const toasts = makeStore([]);
@@ -141,6 +141,21 @@ export function Select({ options, value, ...rest }) {
   `;
 }
 
+/** One of `options` (`[value, text]` each), all of which are seen. */
+export function Choice({ label, name, options, value, choose }) {
+  return html`
+    <fieldset>
+      <legend>${label}</legend>
+      <div class="row choice">${options.map(([option, text]) =>
+        html`
+          <label><input type="radio" name=${name} value=${option} checked=${option === value}
+            onChange=${() => choose(option)} />${text}</label>
+        `
+      )}</div>
+    </fieldset>
+  `;
+}
+
 export function Dialog({ title, close, children }) {
   const ref = useRef(null);
   useEffect(() => {
@@ -177,33 +192,38 @@ export function FormDialog({ title, close, ...form }) {
   `;
 }
 
-/** A button that opens a dialog with a form, which closes once it is submitted. */
-export function FormButton({ kind, label, disabled, submit, ...dialog }) {
-  const [open, setOpen] = useState(false);
+/**
+ * A button that opens a dialog with a form, which closes once it is submitted. `opens`: the name by which a link opens it,
+ * too (`useDialog`).
+ */
+export function FormButton({ kind, label, disabled, submit, opens, ...dialog }) {
+  const [open, setOpen] = useDialog(opens);
   const close = () => setOpen(false);
   const done = async (values) => {
     await submit(values);
     close();
   };
   return html`
-    <button type="button" class=${kind} disabled=${disabled} onClick=${() => setOpen(true)}>${label}</button>
+    <button type="button" class=${kind} disabled=${disabled} onClick=${() => setOpen(true)}>${label ??
+      dialog.title}</button>
     ${open && html`<${FormDialog} close=${close} submit=${done} ...${dialog} />`}
   `;
 }
 
-/** A button that first says what would be lost. */
-export function Ask({ text, run, kind = "danger", children, ...dialog }) {
+/** A button that first says what would be lost. Its label is that of the dialog's `button`, if it has none of its own. */
+export function Ask({ text, run, kind = "danger", label, ...dialog }) {
   return html`
-    <${FormButton} kind=${kind} label=${children} submit=${run} danger ...${dialog}>${() =>
+    <${FormButton} kind=${kind} label=${label ?? dialog.button} submit=${run} danger ...${dialog}>${() =>
       html`<div class="stack tight">${text}</div>`}</${FormButton}>
   `;
 }
 
+/** `pad`: with room around the content, and the classes of that room if there are any. */
 export function Card({ title, actions, pad = false, kind = "", children }) {
   return html`
     <section class=${`card ${kind}`}>
       ${title && html`<header><h2>${title}</h2>${actions && html`<div class="row">${actions}</div>`}</header>`}
-      ${pad ? html`<div class="pad">${children}</div>` : children}
+      ${pad ? html`<div class=${pad === true ? "pad" : `pad ${pad}`}>${children}</div>` : children}
     </section>
   `;
 }
@@ -242,6 +262,15 @@ export function Badge({ kind = "", children }) {
   return html`<span class=${`badge ${kind}`}>${children}</span>`;
 }
 
+/** The link of a row: a click anywhere in the row follows it. */
+export const rowLink = (to, text, kind = "") => html`<a class=${`main ${kind}`} href=${href(to)}>${text}</a>`;
+
+/** The column of a table with the account of each row. */
+export const accountColumn = () => [
+  t("Account"),
+  (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
+];
+
 /** The cell of a column with the time of this name. */
 export const timeAt = (name) => (row) => html`<${Time} at=${row[name]} />`;
 
@@ -276,6 +305,18 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id, empty }
         )}</tbody>
       </table>
     </div>
+  `;
+}
+
+/** Names with what they have: `[name, value, class?]` each; those that are falsy are left out. */
+export function Facts({ facts }) {
+  return html`
+    <dl class="facts">${facts.filter(Boolean).map(([name, value, kind]) =>
+      html`
+        <dt>${name}</dt>
+        <dd class=${kind}>${value}</dd>
+      `
+    )}</dl>
   `;
 }
 
@@ -329,7 +370,28 @@ export function Loaded({ state: { data, error, reload }, back, children }) {
   `;
 }
 
-function Copy({ text, label }) {
+/** The `Table` of all rows that are loaded, in a card. */
+export function TableCard({ state, ...table }) {
+  return html`
+    <${Loaded} state=${state}>${(rows) =>
+      html`
+        <${Card}>
+          <${Table} rows=${rows} ...${table} />
+          </${Card}>
+      `}</${Loaded}>
+  `;
+}
+
+/** The `Table` of a page of rows that is loaded (`usePage`), with its `Pages`. `textOf(total)`: what these say. */
+export function TablePage({ state, empty, textOf = () => "", ...table }) {
+  return html`<${Loaded} state=${state}>${({ data, pagination }) =>
+    html`
+      <${Table} rows=${data} empty=${pagination.total === 0 && empty} ...${table} />
+      <${Pages} ...${pagination} text=${textOf(pagination.total)} />
+    `}</${Loaded}>`;
+}
+
+function Copy({ text }) {
   const [done, setDone] = useState(false);
   const copy = async ({ target }) => {
     try {
@@ -342,7 +404,7 @@ function Copy({ text, label }) {
       if (code) getSelection().selectAllChildren(code);
     }
   };
-  return html`<button type="button" class="small" onClick=${copy}>${done ? t("Copied") : label ?? t("Copy")}</button>`;
+  return html`<button type="button" class="small" onClick=${copy}>${done ? t("Copied") : t("Copy")}</button>`;
 }
 
 /** A secret or a link, with a button to copy it. */

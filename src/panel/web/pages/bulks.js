@@ -2,17 +2,16 @@
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useApi, useEvery, useLines, useLoad } from "../live.js";
+import { useApi, useEvery, useLines, usePage } from "../live.js";
 import { href } from "../router.js";
-import { Ask, Badge, Card, Head, Loaded, Pages, Table, Time, timeAt, toast } from "../ui.js";
+import { Ask, Badge, Card, Facts, Head, Loaded, rowLink, TablePage, Time, timeAt, toast } from "../ui.js";
 
 const LIMIT = 20;
 const POLL_MS = 5_000;
 
 export function Bulks({ account, query }) {
-  const page = Number(query.page ?? 1);
   const lines = useLines(account);
-  const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
+  const bulks = usePage(account, "/bulks", { page: query.page, limit: LIMIT, topics: ["messages"] });
   // An accepted bulk causes no event until its first message leaves.
   useEvery(POLL_MS, bulks.reload);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
@@ -21,31 +20,22 @@ export function Bulks({ account, query }) {
       <${Head} title=${t("Bulks")} text=${t("Many messages submitted at once, sent one after another.")}>
         <a class="button primary" href=${href(`/accounts/${account}/bulks/new`)}>${t("New bulk")}</a></${Head}>
       <${Card}>
-        <${Loaded} state=${bulks}>${({ data: rows, pagination }) =>
-          html`
-            <${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} empty=${pagination.total === 0 &&
-              [
-                t("No bulks yet"),
-                t("Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too."),
-              ]} columns=${[
-              [t("Messages"), (row) =>
-                html`<a class="main" href=${href(`/accounts/${account}/bulks/${row.bulkId}`)}>${
-                  t("Bulk of {n}", { n: number(row.total) })
-                }</a>`],
-              [t("Progress"), (row) =>
-                html`<${Progress} ...${row} />`],
-              [t("Sent"), (row) =>
-                number(row.sent)],
-              [
-                t("Failed"),
-                (row) => row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0",
-              ],
-              [t("Estimated end"), (row) => html`<${Done} ...${row} />`],
-              [t("Line"), (row) => html`<span class="clip">${nameOf(row.sessionId)}</span>`],
-              [t("Accepted"), timeAt("createdAt")],
-            ]} />
-            <${Pages} ...${pagination} text=${t("{n} in total", { n: number(pagination.total) })} />
-          `}</${Loaded}>
+        <${TablePage} state=${bulks} caption=${t("Bulks")} keyOf=${(row) => row.bulkId} empty=${[
+          t("No bulks yet"),
+          t("Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too."),
+        ]} columns=${[
+          [
+            t("Messages"),
+            ({ bulkId, total }) =>
+              rowLink(`/accounts/${account}/bulks/${bulkId}`, t("Bulk of {n}", { n: number(total) })),
+          ],
+          [t("Progress"), (row) => html`<${Progress} ...${row} />`],
+          [t("Sent"), (row) => number(row.sent)],
+          [t("Failed"), (row) => row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0"],
+          [t("Estimated end"), (row) => html`<${Done} ...${row} />`],
+          [t("Line"), (row) => html`<span class="clip">${nameOf(row.sessionId)}</span>`],
+          [t("Accepted"), timeAt("createdAt")],
+        ]} textOf=${(total) => t("{n} in total", { n: number(total) })} />
       </${Card}>
     </div>
   `;
@@ -58,38 +48,34 @@ export function Bulk({ account, bulk: id }) {
     toast(t("The waiting messages were cancelled."));
     await bulk.reload();
   };
-  return html`<${Loaded} state=${bulk} back=${[`/accounts/${account}/bulks`, t("Bulks")]}>${(
-    { total, queued, sent, failed, eta, sessionId, createdAt },
-  ) =>
+  const back = [`/accounts/${account}/bulks`, t("Bulks")];
+  return html`<${Loaded} state=${bulk} back=${back}>${({ total, queued, sent, failed, eta, sessionId, createdAt }) =>
     html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/bulks`, t("Bulks")]} title=${t("Bulk of {n}", {
-          n: number(total),
-        })}>
-            ${queued > 0 && html`
-              <${Ask} title=${t("Cancel the waiting messages?")} button=${t("Cancel waiting messages")} run=${cancel}
-                text=${t("{n} messages will not be sent and no longer count towards the quota.", {
-                  n: number(queued),
-                })}>${t("Cancel waiting messages")}</${Ask}>
-            `}
-          </${Head}>
-          <${Card} pad title=${t("Progress")}><div class="stack">
-            <${Progress} total=${total} queued=${queued} sent=${sent} failed=${failed} />
-            <dl class="facts"><dt>${t("Sent")}</dt><dd>${number(sent)}</dd><dt>${t("Failed")}</dt><dd>${number(
-              failed,
-            )}</dd><dt>${t("Waiting")}</dt><dd>${number(queued)}</dd>
-              <dt>${t("Estimated end")}</dt><dd><${Done} queued=${queued} eta=${eta} /></dd><dt>${t(
-                "Accepted",
-              )}</dt><dd><${Time} at=${createdAt} /></dd><dt>${t(
-                "ID",
-              )}</dt><dd class="mono">${id}</dd></dl>
-            <div class="row"><a class="button" href=${href(`/accounts/${account}/messages?bulkId=${id}`)}>${t(
-              "Show messages",
-            )}</a>
-              <a class="button" href=${href(`/accounts/${account}/lines/${sessionId}`)}>${t(
-                "Show line",
-              )}</a></div></div></${Card}>
-        </div>
+        <${Head} back=${back} title=${t("Bulk of {n}", { n: number(total) })}>
+          ${queued > 0 && html`
+            <${Ask} title=${t("Cancel the waiting messages?")} button=${t("Cancel waiting messages")} run=${cancel}
+              text=${t("{n} messages will not be sent and no longer count towards the quota.", {
+                n: number(queued),
+              })} />
+          `}
+        </${Head}>
+        <${Card} title=${t("Progress")} pad="stack">
+          <${Progress} total=${total} queued=${queued} sent=${sent} failed=${failed} />
+          <${Facts} facts=${[
+            [t("Sent"), number(sent)],
+            [t("Failed"), number(failed)],
+            [t("Waiting"), number(queued)],
+            [t("Estimated end"), html`<${Done} queued=${queued} eta=${eta} />`],
+            [t("Accepted"), html`<${Time} at=${createdAt} />`],
+            [t("ID"), id, "mono"],
+          ]} />
+          <div class="row">
+            <a class="button" href=${href(`/accounts/${account}/messages?bulkId=${id}`)}>${t("Show messages")}</a>
+            <a class="button" href=${href(`/accounts/${account}/lines/${sessionId}`)}>${t("Show line")}</a>
+          </div>
+        </${Card}>
+      </div>
     `}</${Loaded}>`;
 }
 

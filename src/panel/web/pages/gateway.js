@@ -5,7 +5,7 @@ import { bytes, number, said, t, when } from "../i18n.js";
 import { useAttention, useData, useEvery } from "../live.js";
 import { Attention } from "../attention.js";
 import { href } from "../router.js";
-import { Card, Head, Loaded, Table, Time, timeAt, toast, Work } from "../ui.js";
+import { accountColumn, Card, Facts, Head, Loaded, rowLink, TableCard, Time, timeAt, toast, Work } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
 /** Queues, memory and disk change without an event. */
@@ -51,15 +51,14 @@ export function Gateway() {
             <${AccountTable} rows=${data.accounts.slice(0, 8)} />
             </${Card}>
             <${Card} title=${t("System")} pad>
-              <dl class="facts">
-              <dt>${t("Version")}</dt><dd>${data.version}</dd><dt>Deno</dt><dd>${data.deno}</dd>
-              <dt>${t("WhatsApp Web version")}</dt><dd>${data.webVersion ?? t("the latest")}</dd>
-              <dt>${t("Memory")}</dt><dd>${bytes(data.memoryBytes)}</dd>
-              ${data.disk && html`
-                <dt>${t("Data size")}</dt>
-                <dd>${bytes(storeBytes)}</dd>
-              `}
-              <dt>${t("Running since")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl>
+              <${Facts} facts=${[
+                [t("Version"), data.version],
+                ["Deno", data.deno],
+                [t("WhatsApp Web version"), data.webVersion ?? t("the latest")],
+                [t("Memory"), bytes(data.memoryBytes)],
+                data.disk && [t("Data size"), bytes(storeBytes)],
+                [t("Running since"), html`<${Time} at=${data.startedAt} />`],
+              ]} />
               </${Card}>
               </div>
     `;
@@ -72,38 +71,30 @@ export function Deliveries() {
     <div class="stack">
       <${Head} title=${t("Failed deliveries")}
         text=${t("Events that could not be delivered after all retries.")} />
-      <${Loaded} state=${failed}>${(rows) =>
-        html`
-          <${Card}>
-            <${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) => row.webhookId + row.id}
-              empty=${[t("No failed deliveries"), t("Every event was delivered or is being retried.")]} columns=${[
-                [t("Event"), (row) =>
-                  html`<a class="main mono" href=${
-                    href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
-                  }>${row.event}</a>`],
-                [
-                  t("Account"),
-                  (row) =>
-                    html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
-                ],
-                [t("Address"), (row) =>
-                  html`<span class="clip">${row.url}</span>`],
-                [t("Last answer"), (row) =>
-                  html`<span class="small break">${
-                    row.attempts.at(-1)?.status ?? said(row.attempts.at(-1)?.error) ?? "–"
-                  }</span>`],
-                [t("Time"), timeAt("createdAt")],
-                ["", (row) =>
-                  html`
-                    <${Work} kind="small" run=${async () => {
-                      await api(row.accountId, "POST", `/webhooks/${row.webhookId}/deliveries/${row.id}/redeliver`);
-                      toast(t("Redelivery scheduled."));
-                      await failed.reload();
-                    }}>${t("Redeliver")}</${Work}>
-                  `, "end"],
-              ]} />
-            </${Card}>
-        `}</${Loaded}>
-      </div>
+      <${TableCard} state=${failed} caption=${t("Failed deliveries")} keyOf=${(row) => row.webhookId + row.id}
+        empty=${[t("No failed deliveries"), t("Every event was delivered or is being retried.")]} columns=${[
+          [
+            t("Event"),
+            ({ accountId, webhookId, event }) =>
+              rowLink(`/accounts/${accountId}/webhooks/${webhookId}?status=failed`, event, "mono"),
+          ],
+          accountColumn(),
+          [t("Address"), (row) => html`<span class="clip">${row.url}</span>`],
+          [
+            t("Last answer"),
+            ({ attempts }) =>
+              html`<span class="small break">${attempts.at(-1)?.status ?? said(attempts.at(-1)?.error) ?? "–"}</span>`,
+          ],
+          [t("Time"), timeAt("createdAt")],
+          ["", (row) =>
+            html`
+              <${Work} kind="small" run=${async () => {
+                await api(row.accountId, "POST", `/webhooks/${row.webhookId}/deliveries/${row.id}/redeliver`);
+                toast(t("Redelivery scheduled."));
+                await failed.reload();
+              }}>${t("Redeliver")}</${Work}>
+            `, "end"],
+        ]} />
+    </div>
   `;
 }

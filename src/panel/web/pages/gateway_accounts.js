@@ -3,8 +3,8 @@ import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
-import { go, href, useDialog } from "../router.js";
-import { Ask, Badge, Card, Field, FormButton, FormDialog, Head, Loaded, Select, Table, Time } from "../ui.js";
+import { go } from "../router.js";
+import { Ask, Badge, Card, Field, FormButton, Head, Loaded, rowLink, Select, Table, Time } from "../ui.js";
 import { planWords } from "../words.js";
 
 export function Accounts() {
@@ -29,7 +29,7 @@ export function AccountTable({ rows, reload }) {
   const use = (used, limit) => limit === null ? number(used) : `${number(used)} / ${number(limit)}`;
   const empty = [t("No accounts yet"), t("An account has its own API key, lines and plan. Create the first one.")];
   return html`<${Table} caption=${t("Accounts")} rows=${rows} empty=${empty} columns=${[
-    [t("Name"), (row) => html`<a class="main break" href=${href(`/accounts/${row.id}`)}>${row.name}</a>`],
+    [t("Name"), (row) => rowLink(`/accounts/${row.id}`, row.name, "break")],
     [t("Plan"), (row) => row.plan],
     [
       t("Status"),
@@ -67,30 +67,24 @@ function PlanField({ wrong, value }) {
 }
 
 export function NewAccount() {
-  const [open, setOpen] = useDialog("new");
   const create = async ({ name, plan }) => {
     const { data } = await call("POST", "/operator/accounts", { body: { name, plan } });
     go(`/accounts/${data.id}`);
   };
-  return html`<button type="button" class="primary" onClick=${() => setOpen(true)}>${t("New account")}</button>
-    ${
-    open && html`
-      <${FormDialog} title=${t("New account")} close=${() => setOpen(false)} submit=${create} button=${t("Create")}>${(
+  return html`
+    <${FormButton} kind="primary" opens="new" title=${t("New account")} submit=${create}
+      button=${t("Create")}>${(
         wrong,
       ) =>
         html`
           <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
           <${PlanField} wrong=${wrong("plan")} />
-        `}</${FormDialog}>
-    `
-  }`;
+        `}</${FormButton}>
+  `;
 }
 
 function Change({ row, reload }) {
-  const patch = async (body) => {
-    await call("PATCH", `/operator/accounts/${row.id}`, { body });
-    await reload();
-  };
+  const patch = (body) => call("PATCH", `/operator/accounts/${row.id}`, { body }).then(reload);
   const day = row.expiresAt === null ? "" : new Date(row.expiresAt).toISOString().slice(0, 10);
   const save = async ({ name, plan, ends }) => {
     // The end may have a time of day, which the form does not show.
@@ -109,16 +103,13 @@ function Change({ row, reload }) {
     ${
     row.active
       ? html`
-        <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })}
-          button=${t("Deactivate")} run=${() => patch({ active: false })}
-          text=${t(
-            "Its key stops working immediately. Its lines stay linked, and queued messages are still sent.",
-          )}>${t("Deactivate")}</${Ask}>
+        <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })} button=${t("Deactivate")}
+          text=${t("Its key stops working immediately. Its lines stay linked, and queued messages are still sent.")}
+          run=${() => patch({ active: false })} />
       `
       : html`
-        <${Ask} kind="small" title=${t("Activate {name}?", { name: row.name })} button=${t("Activate")} run=${() =>
-          patch({ active: true })}
-          text=${t("Its key works again immediately.")}>${t("Activate")}</${Ask}>
+        <${Ask} kind="small" title=${t("Activate {name}?", { name: row.name })} button=${t("Activate")}
+          text=${t("Its key works again immediately.")} run=${() => patch({ active: true })} />
       `
   }</span>`;
 }

@@ -3,7 +3,7 @@ import { call, CallError } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
-import { Card, Field, FormDialog, Head, Loaded, Select, Table } from "../ui.js";
+import { Field, FormDialog, Head, Select, TableCard } from "../ui.js";
 import { planWords, weekdays } from "../words.js";
 
 const NEW = {
@@ -30,20 +30,17 @@ export function Plans() {
       <${Head} title=${t("Plans")}
         text=${t("The limits of an account: lines, messages, and pauses between messages.")}>
           <button type="button" class="primary" onClick=${() => setEdited(NEW)}>${t("New plan")}</button></${Head}>
-        <${Loaded} state=${plans}>${(rows) =>
-          html`
-            <${Card}>
-              <${Table} caption=${t("Plans")} rows=${rows} keyOf=${(row) => row.name} columns=${[
-                [t("Name"), (row) => html`<strong>${row.name}</strong>`],
-                [t("Limits"), (row) => html`<span class="break">${planWords(row)}</span>`],
-                [t("Accounts"), (row) => number(row.accounts)],
-                [t("Requests per minute"), (row) => limit(row.requestsPerMinute)],
-                ["", (row) =>
-                  html`<button type="button" class="small" onClick=${() =>
-                    setEdited(row)}>${t("Edit")}</button>`, "end"],
-              ]} />
-              </${Card}>
-          `}</${Loaded}>
+        <${TableCard} state=${plans} caption=${t("Plans")} keyOf=${(row) => row.name} columns=${[
+          [t("Name"), (row) => html`<strong>${row.name}</strong>`],
+          [t("Limits"), (row) => html`<span class="break">${planWords(row)}</span>`],
+          [t("Accounts"), (row) => number(row.accounts)],
+          [t("Requests per minute"), (row) => limit(row.requestsPerMinute)],
+          [
+            "",
+            (row) => html`<button type="button" class="small" onClick=${() => setEdited(row)}>${t("Edit")}</button>`,
+            "end",
+          ],
+        ]} />
         ${edited && html`
           <${Edit} plan=${edited} others=${plans.data} close=${() => setEdited(null)} reload=${plans.reload} />
         `}

@@ -38,25 +38,21 @@ export function Key({ account }) {
   return html`
     <div class="stack">
       <${Head} title=${t("API key")} text=${t("Your systems send it in the x-api-key header.")} />
-      <${Card} title=${t("Key")} pad>
-        <div class="stack">
-          ${key ? html`<${Secret} text=${key} />` : html`
-            <div
-              class="row secret"><code
-                aria-label=${t(
-                  "The key is hidden",
-                )}>pk_••••••••••••••••••••••••</code><${Work} kind="primary" run=${show}>${t(
-                  "Show the key",
-                )}</${Work}></div>
-          `}
-          ${fresh &&
-            html`<p class="note good" role="status">${t("This key works now. The previous one no longer does.")}</p>`}
-          <div class="row"><${Ask} title=${t("Create a new key?")} button=${t("Create new key")} run=${regenerate}
-              text=${t("The current key stops working immediately, everywhere.")}>${t(
-                "Regenerate key",
-              )}</${Ask}>${key &&
-                html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}</div>
-        </div></${Card}>
+      <${Card} title=${t("Key")} pad="stack">
+        ${key ? html`<${Secret} text=${key} />` : html`
+          <div class="row secret">
+            <code aria-label=${t("The key is hidden")}>pk_••••••••••••••••••••••••</code>
+            <${Work} kind="primary" run=${show}>${t("Show the key")}</${Work}>
+          </div>
+        `}
+        ${fresh &&
+          html`<p class="note good" role="status">${t("This key works now. The previous one no longer does.")}</p>`}
+        <div class="row">
+          <${Ask} label=${t("Regenerate key")} title=${t("Create a new key?")} button=${t("Create new key")}
+            text=${t("The current key stops working immediately, everywhere.")} run=${regenerate} />
+          ${key && html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}
+        </div>
+      </${Card}>
         <${Card} title=${t("Example")} pad><pre tabindex="0">${sample}</pre></${Card}>
         <${Loaded} state=${about}>${(data) =>
           html`<${Places} base=${base} data=${data} reload=${about.reload} />`}</${Loaded}>
@@ -90,12 +86,11 @@ function Places({ base, data, reload }) {
             <p>${t(
               "Requests with this key from where you are now would be refused. Save only if the key is used elsewhere.",
             )}</p>
-            <div
-              class="row end"><button type="button" onClick=${() => setLeft(null)}>${t(
-                "Back to the list",
-              )}</button><${Work} kind="primary danger" run=${() => put(left, true)}>${t(
-                "Save anyway",
-              )}</${Work}></div></${Dialog}>
+            <div class="row end">
+              <button type="button" onClick=${() => setLeft(null)}>${t("Back to the list")}</button>
+              <${Work} kind="primary danger" run=${() => put(left, true)}>${t("Save anyway")}</${Work}>
+            </div>
+          </${Dialog}>
         `}
       </${Card}>
   `;
@@ -117,10 +112,7 @@ const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
 function FurtherKeys({ account }) {
   const keys = useApi(account, KEYS);
   const [adding, setAdding] = useState(false);
-  const remove = (id) => async () => {
-    await api(account, "DELETE", `${KEYS}/${id}`);
-    await keys.reload();
-  };
+  const remove = (id) => () => api(account, "DELETE", `${KEYS}/${id}`).then(keys.reload);
   return html`
     <${Card} title=${t("Additional keys")} actions=${html`<button type="button" class="small" onClick=${() =>
       setAdding(true)}>${t("Add a key")}</button>`}>
@@ -143,8 +135,7 @@ function FurtherKeys({ account }) {
           ["", (row) =>
             html`
               <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
-                text=${t("It stops working immediately, everywhere.")}
-                run=${remove(row.id)}>${t("Remove")}</${Ask}>
+                text=${t("It stops working immediately, everywhere.")} run=${remove(row.id)} />
             `, "end"],
         ]} />`}</${Loaded}>
       ${adding && html`<${NewKey} account=${account} reload=${keys.reload} close=${() => setAdding(false)} />`}
@@ -175,9 +166,8 @@ function NewKey({ account, reload, close }) {
           <legend>${t("Permissions")}</legend>
           ${["send", "read", "manage", "propose"].map((scope) =>
             html`
-              <label class="check"
-                key=${scope}><input type="checkbox" name=${scope} defaultChecked=${scope ===
-                  "send"} />${scopeWord(scope)}</label>
+              <label class="check" key=${scope}>
+                <input type="checkbox" name=${scope} defaultChecked=${scope === "send"} />${scopeWord(scope)}</label>
             `
           )}
           ${wrong("scopes") && html`<span class="wrong">${wrong("scopes")}</span>`}
@@ -195,9 +185,8 @@ function placeFields(wrong, { allowedIps = [], allowedDomains = [] } = {}) {
       name="allowedIps" rows="3" spellcheck="false" placeholder="203.0.113.0/24" defaultValue=${allowedIps.join("\n")}
       wrong=${wrong("allowedIps")} />
     <${Field} as="textarea" label=${t("Allowed web domains")}
-      hint=${t(
-        "One per line, subdomains included. Leave empty to allow any.",
-      )} name="allowedDomains" rows="3" spellcheck="false"
-      placeholder="shop.example.com" defaultValue=${allowedDomains.join("\n")} wrong=${wrong("allowedDomains")} />
+      hint=${t("One per line, subdomains included. Leave empty to allow any.")}
+      name="allowedDomains" rows="3" spellcheck="false" placeholder="shop.example.com"
+      defaultValue=${allowedDomains.join("\n")} wrong=${wrong("allowedDomains")} />
   `;
 }

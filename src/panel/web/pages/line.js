@@ -10,6 +10,7 @@ import {
   Badge,
   Card,
   Dialog,
+  Facts,
   Field,
   FormButton,
   Head,
@@ -43,7 +44,8 @@ export function Line({ account, line: id }) {
     toast(deletedWord(line.data));
     go(listOf(account), { replace: true });
   }, [isGone]);
-  return html`<${Loaded} state=${line} back=${[listOf(account), t("Lines")]}>${(data) => {
+  const back = [listOf(account), t("Lines")];
+  return html`<${Loaded} state=${line} back=${back}>${(data) => {
     // The page has only the beginning of the queue.
     const waits = Math.max(queue.data?.length ?? 0, health.data?.queue.waiting ?? 0);
     // A line that was logged out keeps its number until it is linked again.
@@ -51,8 +53,7 @@ export function Line({ account, line: id }) {
     const isLinking = unlinked && data.status !== "logged_out";
     return html`
       <div class="stack">
-        <${Head} back=${[listOf(account), t("Lines")]} title=${data.name}
-          text=${data.phone ? phone(data.phone) : t("not linked yet")}>
+        <${Head} back=${back} title=${data.name} text=${data.phone ? phone(data.phone) : t("not linked yet")}>
           <${LineState} line=${data} />
               <${Actions} account=${account} line=${data} linked=${!unlinked} waits=${waits} reload=${line.reload} />
             </${Head}>
@@ -135,10 +136,7 @@ function Passkey({ account, line }) {
 
 function Actions({ account, line, linked, waits, reload }) {
   const one = `/sessions/${line._id}`;
-  const command = (verb) => async () => {
-    await api(account, "POST", `${one}/${verb}`);
-    await reload();
-  };
+  const command = (verb) => () => api(account, "POST", `${one}/${verb}`).then(reload);
   const lost = waits > 0 &&
     html`<p class="note warn">${
       tn(
@@ -147,10 +145,7 @@ function Actions({ account, line, linked, waits, reload }) {
         waits,
       )
     }</p>`;
-  const rename = async ({ name }) => {
-    await api(account, "PATCH", one, { body: { name } });
-    await reload();
-  };
+  const rename = ({ name }) => api(account, "PATCH", one, { body: { name } }).then(reload);
   const remove = async () => {
     const removed = api(account, "DELETE", one);
     // Leave the page now: there is nothing left to show, and the phone may take its time.
@@ -170,22 +165,19 @@ function Actions({ account, line, linked, waits, reload }) {
           ? t("Link again")
           : t("Reconnect")}</${Work}>
       `}
-    <${FormButton} label=${t("Rename")} title=${t("Rename")} submit=${rename} button=${t("Save")}>${(wrong) =>
+    <${FormButton} title=${t("Rename")} submit=${rename} button=${t("Save")}>${(wrong) =>
       html`
         <${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${line.name}
           wrong=${wrong("name")} />
       `}</${FormButton}>
     ${linked && html`
       <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${command("logout")}
-        text=${html`<p>${
-          t("The device is unlinked from the phone. Linking it again needs a new QR code.")
-        }</p>${lost}`}>${t("Log out")}</${Ask}>
+        text=${html`
+          <p>${t("The device is unlinked from the phone. Linking it again needs a new QR code.")}</p>${lost}
+        `} />
     `}
-    <${Ask} title=${t("Delete “{name}”?", { name: line.name })} button=${t("Delete")} run=${remove} text=${html`<p>${
-      t("The line is unlinked and deleted. Its messages stay in the history.")
-    }</p>${lost}`}>${t(
-      "Delete",
-    )}</${Ask}>
+    <${Ask} title=${t("Delete “{name}”?", { name: line.name })} button=${t("Delete")} run=${remove}
+      text=${html`<p>${t("The line is unlinked and deleted. Its messages stay in the history.")}</p>${lost}`} />
   `;
 }
 
@@ -195,46 +187,37 @@ function Health({ account, line, health: data }) {
       <a class="button small" href=${href(`/accounts/${account}/chats/${line._id}`)}>${t("Chats")}</a>
       <a class="button small" href=${href(`/accounts/${account}/messages?sessionId=${line._id}`)}>${t("Messages")}</a>
     `}>
-      <dl class="facts">
-          ${data?.connectedSince && html`
-            <dt>${t("Connected since")}</dt>
-            <dd>
-              <${Time} at=${data.connectedSince} />
-            </dd>
-          `}
-          ${data && html`
-            <dt>${t("Last network activity")}</dt><dd><${Time} at=${data.lastFrameAt} />${data.pingMs !== null &&
-              html`<span class="soft">${` (${number(data.pingMs)} ms)`}</span>`}</dd>
-            <dt>${t("Last sent")}</dt><dd>
-              <${Time} at=${data.lastSentAt} />
-            </dd>
-            <dt>${t("Last received")}</dt><dd>
-              <${Time} at=${data.lastReceivedAt} />
-            </dd>
-            ${data.newChats && html`
-              <dt>${t("New chats")}</dt>
-              <dd>${t("{used} of {limit}", {
-                used: number(data.newChats.used),
-                limit: number(data.newChats.limit),
-              })}${data.newChats.resetsAt &&
-                html`, ${t("resets {time}", { time: when(data.newChats.resetsAt) })}`}</dd>
-            `}
-            ${data.undecryptable > 0 && html`
-              <dt>${t("Undecryptable")}</dt>
-              <dd>${number(data.undecryptable)}</dd>
-            `}
-            ${data.webVersion && html`
-              <dt>${t("WhatsApp Web version")}</dt>
-              <dd class="mono">${data.webVersion}</dd>
-            `}
-          `}
-          <dt>${t("Linked number")}</dt><dd>${line.phone ? phone(line.phone) : "–"}</dd>
-          <dt>${t("Last used")}</dt><dd><${Time} at=${line.lastUsed} /></dd>
-          <dt>${t("Created")}</dt><dd><${Time} at=${line.createdAt} /></dd>
-          <dt>${t("ID")}</dt><dd class="mono">${line._id}</dd>
-        </dl>
+      <${Facts} facts=${[
+        ...(data ? measured(data) : []),
+        [t("Linked number"), line.phone ? phone(line.phone) : "–"],
+        [t("Last used"), html`<${Time} at=${line.lastUsed} />`],
+        [t("Created"), html`<${Time} at=${line.createdAt} />`],
+        [t("ID"), line._id, "mono"],
+      ]} />
       </${Card}>
   `;
+}
+
+/** The facts of a line's health. */
+function measured(health) {
+  const { connectedSince, lastFrameAt, pingMs, lastSentAt, lastReceivedAt, newChats, undecryptable, webVersion } =
+    health;
+  return [
+    connectedSince && [t("Connected since"), html`<${Time} at=${connectedSince} />`],
+    [
+      t("Last network activity"),
+      html`<${Time} at=${lastFrameAt} />${pingMs !== null && html`<span class="soft"> (${number(pingMs)} ms)</span>`}`,
+    ],
+    [t("Last sent"), html`<${Time} at=${lastSentAt} />`],
+    [t("Last received"), html`<${Time} at=${lastReceivedAt} />`],
+    newChats && [
+      t("New chats"),
+      t("{used} of {limit}", { used: number(newChats.used), limit: number(newChats.limit) }) +
+      (newChats.resetsAt ? `, ${t("resets {time}", { time: when(newChats.resetsAt) })}` : ""),
+    ],
+    undecryptable > 0 && [t("Undecryptable"), number(undecryptable)],
+    webVersion && [t("WhatsApp Web version"), webVersion, "mono"],
+  ];
 }
 
 /** Number of rows shown until all are asked for. */
@@ -243,10 +226,7 @@ const FIRST_ROWS = 20;
 function Queue({ account, line, queue, health }) {
   const [all, setAll] = useState(false);
   const names = useNames(account, queue.data?.map(({ to }) => [line._id, to]) ?? []);
-  const cancel = async (id) => {
-    await api(account, "DELETE", `/messages/${id}`);
-    await queue.reload();
-  };
+  const cancel = (id) => api(account, "DELETE", `/messages/${id}`).then(queue.reload);
   const hold = (verb) => async () => {
     await api(account, "POST", `/sessions/${line._id}/queue/${verb}`);
     await Promise.all([queue.reload(), health.reload()]);
@@ -283,10 +263,8 @@ function Queue({ account, line, queue, health }) {
               [t("Waiting for"), (row) => html`<span class="soft">${waitWord(row.waitsFor)}</span>`],
               [t("Estimated send time"), timeAt("estimatedDeparture")],
               ["", (row) =>
-                row.status === "queued"
-                  ? html`<${Work} kind="small danger" run=${() =>
-                    cancel(row.messageId)}>${t("Cancel")}</${Work}>`
-                  : "", "end"],
+                row.status === "queued" &&
+                html`<${Work} kind="small danger" run=${() => cancel(row.messageId)}>${t("Cancel")}</${Work}>`, "end"],
             ]} />
           ${!all && rows.length > FIRST_ROWS && html`<footer class="row end pager"><button type="button" onClick=${() =>
             setAll(true)}>${t("Show {n} more", { n: number(rows.length - FIRST_ROWS) })}</button></footer>`}

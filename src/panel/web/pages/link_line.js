@@ -6,7 +6,7 @@ import { t } from "../i18n.js";
 import { bringBack, Linking, Signing } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
 import { useToken } from "../router.js";
-import { Field, Form, LinkOver, Loaded, Title, Work } from "../ui.js";
+import { Card, Field, Form, LinkOver, Loaded, Title, Work } from "../ui.js";
 
 const POLL_MS = 2_000;
 
@@ -27,31 +27,30 @@ export function LinkLine() {
   if (dead && !done) return html`<${LinkOver} />`;
   return html`<${Loaded} state=${line}>${(data) =>
     html`
-      <div class="card">
-        <div class="pad stack">
-          ${done
-            ? html`
-              <${Title}>${t("Linked")}</${Title}>
-              <p class="note good" role="status">${t("“{name}” is connected. You can close this page.", {
-                name: data.name,
-              })}</p>
-            `
-            : html`
-              <${Title}>${t("Link “{name}”", { name: data.name })}</${Title}>
-              <p class="soft">${t(
-                "This links your WhatsApp number to this service as a device. You can unlink it on your phone at any time.",
-              )}</p>
-              ${!data.passkey &&
-                html`<${Way} byCode=${data.pairingCode !== null} link=${(phone) => step("/code", { phone })} />`}
-              ${data.passkey
-                ? html`
-                  <${Signing} passkey=${data.passkey} give=${(assertion) => step("/passkey", { assertion })}
-                    confirm=${() => step("/passkey/confirm", {})} />
-                `
-                : html`<${Linking} ...${data} again=${() => step("/again", {})} />`}
-            `}
-        </div>
-      </div>
+      <${Card} pad="stack">
+        ${done
+          ? html`
+            <${Title}>${t("Linked")}</${Title}>
+            <p class="note good" role="status">${t("“{name}” is connected. You can close this page.", {
+              name: data.name,
+            })}</p>
+          `
+          : html`
+            <${Title}>${t("Link “{name}”", { name: data.name })}</${Title}>
+            <p class="soft">${t(
+              "This links your WhatsApp number to this service as a device. You can unlink it on your phone at any time.",
+            )}</p>
+            ${data.passkey
+              ? html`
+                <${Signing} passkey=${data.passkey} give=${(assertion) => step("/passkey", { assertion })}
+                  confirm=${() => step("/passkey/confirm", {})} />
+              `
+              : html`
+                <${Way} byCode=${data.pairingCode !== null} link=${(phone) => step("/code", { phone })} />
+                <${Linking} ...${data} again=${() => step("/again", {})} />
+              `}
+          `}
+      </${Card}>
     `}</${Loaded}>`;
 }
 
@@ -75,8 +74,7 @@ function Way({ byCode, link }) {
       cancel=${() => setAsking(false)}>${(wrong) =>
         html`
           <${Field} label=${t("Your WhatsApp number")} name="phone" type="tel" required autocomplete="tel"
-            hint=${t("With country code, like 447700900123.")}
-            wrong=${wrong("phone")} />
+            hint=${t("With country code, like 447700900123.")} wrong=${wrong("phone")} />
         `}</${Form}>
   `;
 }

@@ -77,32 +77,19 @@ function Password() {
       <${Form} submit=${change} button=${t("Change password")}>${(wrong) =>
         html`
           <${Whose} />
-          <${Field}
-            label=${t("Current password")} name="present" type="password" autocomplete="current-password" required
-            wrong=${wrong("present")} />
-          <${Field}
-            label=${t(
-              "New password",
-            )} name="password" type="password" autocomplete="new-password" minlength="10" required
-            wrong=${wrong("password")} />
+          <${Field} label=${t("Current password")} name="present" type="password" autocomplete="current-password"
+            required wrong=${wrong("present")} />
+          <${Field} label=${t("New password")} name="password" type="password" autocomplete="new-password"
+            minlength="10" required wrong=${wrong("password")} />
         `}</${Form}></${Card}>
   `;
 }
 
 function Second({ data, reload }) {
   const [isAdding, setAdding] = useState(false);
-  const removeTotp = async ({ password }) => {
-    await call("POST", "/me/totp/remove", { body: { password } });
-    await reload();
-  };
-  const add = async ({ name, password }) => {
-    await addPasskey(name, password);
-    await reload();
-  };
-  const remove = (key) => async () => {
-    await call("DELETE", `/me/passkeys/${encodeURIComponent(key.id)}`);
-    await reload();
-  };
+  const removeTotp = ({ password }) => call("POST", "/me/totp/remove", { body: { password } }).then(reload);
+  const add = ({ name, password }) => addPasskey(name, password).then(reload);
+  const remove = (key) => () => call("DELETE", `/me/passkeys/${encodeURIComponent(key.id)}`).then(reload);
   return html`
     <${Card} title=${t("Security")}>
       <ul class="steps">
@@ -121,15 +108,15 @@ function Second({ data, reload }) {
             <${Factor} key=${key.id} name=${key.name}
               text=${html`${t("Passkey, last used:")} <${Time} at=${key.lastUsedAt} />`}>
               <${Ask} kind="small danger" title=${t("Remove this passkey?")} button=${t("Remove")}
-                text=${t("It can no longer be used to sign in.")} run=${remove(key)}>${t("Remove")}</${Ask}>
-            </${Factor}>
+                text=${t("It can no longer be used to sign in.")} run=${remove(key)} />
+              </${Factor}>
           `
         )}
         <${Factor} name=${t("Passkey")} text=${canPasskey()
           ? t("Sign in with your fingerprint, face or device PIN.")
           : t("Passkeys need HTTPS (or localhost) and a host name: browsers do not accept them for IP addresses.")}>
-          <${FormButton} kind="small" label=${t("Add a passkey")} disabled=${!canPasskey()} title=${t("Add a passkey")}
-            submit=${add} button=${t("Add")}>${(wrong) =>
+          <${FormButton} kind="small" disabled=${!canPasskey()} title=${t("Add a passkey")} submit=${add}
+            button=${t("Add")}>${(wrong) =>
               html`
                 <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Laptop")}
                   wrong=${wrong("name")} />
@@ -171,20 +158,21 @@ function Totp({ close, reload }) {
         ) => html`<${Proof} wrong=${wrong} />`}</${FormDialog}>
     `;
   }
-  return html`<${Dialog} key="code" title=${t("Set up an authenticator app")} close=${close}>
-    <p>${t("Scan this with the app or type in the secret, then enter the code that the app shows.")}</p>
-    <img class="qr" src=${made.qr} alt=${
-    t("QR code for the app")
-  } width="231" height="231" /><${Secret} text=${made.secret} />
-    <${Form} button=${t("Turn on")} cancel=${close} submit=${async ({ code }) => {
-    await call("POST", "/me/totp/confirm", { body: { code } });
-    close();
-    await reload();
-  }}>${(wrong) =>
-    html`
-      <${Field} label=${t("Code")} name="code" inputmode="numeric" autocomplete="one-time-code" required
-        wrong=${wrong("code")} />
-    `}</${Form}></${Dialog}>`;
+  return html`
+    <${Dialog} key="code" title=${t("Set up an authenticator app")} close=${close}>
+      <p>${t("Scan this with the app or type in the secret, then enter the code that the app shows.")}</p>
+      <img class="qr" src=${made.qr} alt=${t("QR code for the app")} width="231" height="231" />
+      <${Secret} text=${made.secret} />
+      <${Form} button=${t("Turn on")} cancel=${close} submit=${async ({ code }) => {
+        await call("POST", "/me/totp/confirm", { body: { code } });
+        close();
+        await reload();
+      }}>${(wrong) =>
+        html`
+          <${Field} label=${t("Code")} name="code" inputmode="numeric" autocomplete="one-time-code" required
+            wrong=${wrong("code")} />
+        `}</${Form}></${Dialog}>
+  `;
 }
 
 function SignIns({ data, reload }) {
@@ -202,13 +190,8 @@ function SignIns({ data, reload }) {
         [t("Last active"), timeAt("seenAt")],
         ["", (row) =>
           !row.current && html`
-            <${Ask} kind="small danger" title=${t("Sign this browser out?")} button=${t("Sign out")} text=${browser(
-              row.userAgent,
-            )}
-              run=${async () => {
-                await call("DELETE", `/me/sign-ins/${row.id}`);
-                await reload();
-              }}>${t("Sign out")}</${Ask}>
+            <${Ask} kind="small danger" title=${t("Sign this browser out?")} button=${t("Sign out")}
+              text=${browser(row.userAgent)} run=${() => call("DELETE", `/me/sign-ins/${row.id}`).then(reload)} />
           `, "end"],
       ]} />
       </${Card}>

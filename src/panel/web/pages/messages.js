@@ -7,6 +7,7 @@ import { go, href, setQuery } from "../router.js";
 import {
   Badge,
   Card,
+  Facts,
   Field,
   Head,
   Loaded,
@@ -82,11 +83,8 @@ export function Messages({ account, query }) {
             <p
               class="note inset">${t("Messages of one bulk.")} <a href=${href(
                 `/accounts/${account}/bulks/${rest.bulkId}`,
-              )}>${t(
-                "Show progress",
-              )}</a> · <button type="button" class="link" onClick=${() => setQuery({ bulkId: "", page: "" })}>${t(
-                "Show all messages",
-              )}</button></p>
+              )}>${t("Show progress")}</a> · <button type="button" class="link" onClick=${() =>
+                setQuery({ bulkId: "", page: "" })}>${t("Show all messages")}</button></p>
           `}
           <${Loaded} state=${messages}>${({ rows, next, ...pagination }) =>
             html`
@@ -175,11 +173,9 @@ export function Message({ account, message: id }) {
   const lines = useLines(account);
   const names = useNames(account, message.data ? [[message.data.sessionId, message.data.to]] : []);
   const post = usePost(account);
-  const cancel = async () => {
-    await api(account, "DELETE", `/messages/${id}`);
-    await message.reload();
-  };
-  return html`<${Loaded} state=${message} back=${[`/accounts/${account}/messages`, t("Messages")]}>${(data) => {
+  const cancel = () => api(account, "DELETE", `/messages/${id}`).then(message.reload);
+  const back = [`/accounts/${account}/messages`, t("Messages")];
+  return html`<${Loaded} state=${message} back=${back}>${(data) => {
     const line = lines.data?.find(({ _id }) => _id === data.sessionId);
     const again = async () => {
       const { sessionId, to, text } = data;
@@ -192,8 +188,7 @@ export function Message({ account, message: id }) {
     };
     return html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${chatName(data.to, names)} text=${line
-          ?.name}>
+        <${Head} back=${back} title=${chatName(data.to, names)} text=${line?.name}>
           <${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>
               ${data.status === "queued" && html`<${Work} kind="danger" run=${cancel}>${t("Cancel")}</${Work}>`}
               ${canSendAgain(data) && html`<${Work} run=${again}>${t("Send again")}</${Work}>`}
@@ -203,34 +198,28 @@ export function Message({ account, message: id }) {
                 said(data.error.message)
               }</p>`}
             <div class="two">
-              <${Card} title=${t("Content")} pad>
-                <div class="stack tight">
-                  ${data.filename &&
-                    html`<p><strong>${data.filename}</strong> <span class="soft">${data.type}</span></p>`}
-                  ${(data.text ?? data.caption) && html`<p class="turn">${data.text ?? data.caption}</p>`}
-                  <dl class="facts">
-                    <dt>${t("Line")}</dt><dd>${line && !isAgent()
+              <${Card} title=${t("Content")} pad="stack tight">
+                ${data.filename &&
+                  html`<p><strong>${data.filename}</strong> <span class="soft">${data.type}</span></p>`}
+                ${(data.text ?? data.caption) && html`<p class="turn">${data.text ?? data.caption}</p>`}
+                <${Facts} facts=${[
+                  [
+                    t("Line"),
+                    line && !isAgent()
                       ? html`<a href=${href(`/accounts/${account}/lines/${line._id}`)}>${line.name}</a>`
-                      : line?.name ?? t("deleted line")}</dd>
-                    ${data.status === "queued" && line && html`
-                      <dt>${t("Waiting for")}</dt>
-                      <dd>${waitWord(data.waitsFor)}</dd>
-                    `}
-                    ${data.status === "queued" && data.sendAt && html`
-                      <dt>${t("Estimated send time")}</dt>
-                      <dd>
-                        <${Time} at=${data.sendAt} />
-                      </dd>
-                    `}
-                    <dt>${t("ID")}</dt><dd class="mono">${data.messageId}</dd>
-                    <dt>${t("Job ID")}</dt><dd class="mono">${data.jobId}</dd>
-                    ${data.bulkId && !isAgent() && html`
-                      <dt>${t("Bulk")}</dt>
-                      <dd class="mono"><a href=${href(`/accounts/${account}/bulks/${data.bulkId}`)}>${data
-                        .bulkId}</a></dd>
-                    `}
-                  </dl>
-                </div>
+                      : line?.name ?? t("deleted line"),
+                  ],
+                  data.status === "queued" && line && [t("Waiting for"), waitWord(data.waitsFor)],
+                  data.status === "queued" && data.sendAt &&
+                  [t("Estimated send time"), html`<${Time} at=${data.sendAt} />`],
+                  [t("ID"), data.messageId, "mono"],
+                  [t("Job ID"), data.jobId, "mono"],
+                  data.bulkId && !isAgent() && [
+                    t("Bulk"),
+                    html`<a href=${href(`/accounts/${account}/bulks/${data.bulkId}`)}>${data.bulkId}</a>`,
+                    "mono",
+                  ],
+                ]} />
               </${Card}>
               <${Card} title=${t("Timeline")} pad><ol class="life">${lifeOf(data).map(({ status, at }) =>
                 html`

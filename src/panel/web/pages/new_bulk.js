@@ -186,11 +186,9 @@ function Filled({ account, file: { columns, rows, to: likely } }) {
                   )}
                   <${When} wrong=${wrong("sendAt")} />
                 `}</${Form}></${Card}>
-          <${Card} title=${t("First message")} pad>${good.length > 0 && html`
-            <div class="stack tight">
-              <p class="soft">${good[0].cells[to]}</p>
-              <${Preview} texts=${texts} values=${valuesOf(good[0])} />
-            </div>
+          <${Card} title=${t("First message")} pad="stack tight">${good.length > 0 && html`
+            <p class="soft">${good[0].cells[to]}</p>
+            <${Preview} texts=${texts} values=${valuesOf(good[0])} />
           `}</${Card}>
         </div>
       `}</${Loaded}>

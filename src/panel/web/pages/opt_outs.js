@@ -2,17 +2,14 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useApi, useLoad } from "../live.js";
-import { Ask, Card, Dialog, Field, Form, Head, Loaded, Pages, Table, timeAt, toast } from "../ui.js";
+import { useApi, usePage } from "../live.js";
+import { Ask, Card, Dialog, Field, Form, Head, Loaded, TablePage, timeAt, toast } from "../ui.js";
 import { phone } from "../words.js";
 
 const LIMIT = 50;
 
 export function OptOuts({ account, query }) {
-  const page = Number(query.page ?? 1);
-  const outs = useLoad(() => api(account, "GET", `/optouts?page=${page}&limit=${LIMIT}`), [account, page], [
-    "messages",
-  ]);
+  const outs = usePage(account, "/optouts", { page: query.page, limit: LIMIT, topics: ["messages"] });
   const add = async ({ number }, form) => {
     await api(account, "PUT", `/optouts/${encodeURIComponent(number)}`);
     form.reset();
@@ -23,36 +20,28 @@ export function OptOuts({ account, query }) {
       <${Head} title=${t("Opt-outs")} text=${t("Messages to these numbers are refused.")} />
       <div class="two">
         <${Card} title=${t("Numbers")}>
-          <${Loaded} state=${outs}>${({ data: rows, pagination }) =>
-            html`
-              <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) =>
-                row.number} empty=${pagination.total === 0 && [
-                t("No opt-outs"),
-                t("Anyone who sends one of your opt-out words is added automatically."),
-              ]} columns=${[
-                [t("Number"), (row) => phone(row.number)],
-                [t("Word"), (row) => row.word ?? html`<span class="soft">${t("added manually")}</span>`],
-                [t("Time"), timeAt("createdAt")],
-                ["", (row) =>
-                  html`
-                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })}
-                      button=${t("Remove")} text=${t("You can send messages to this number again.")}
-                      run=${async () => {
-                        await api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`);
-                        await outs.reload();
-                      }}>${t("Remove")}</${Ask}>
-                  `, "end"],
-              ]} />
-              <${Pages} ...${pagination} />
-            `}</${Loaded}></${Card}>
-          <div class="stack">
-            <${Card} title=${t("Add a number")} pad><${Form} submit=${add} button=${t("Add")}>${(wrong) =>
+          <${TablePage} state=${outs} caption=${t("Opt-outs")} keyOf=${(row) => row.number} empty=${[
+            t("No opt-outs"),
+            t("Anyone who sends one of your opt-out words is added automatically."),
+          ]} columns=${[
+            [t("Number"), (row) => phone(row.number)],
+            [t("Word"), (row) => row.word ?? html`<span class="soft">${t("added manually")}</span>`],
+            [t("Time"), timeAt("createdAt")],
+            ["", (row) =>
               html`
-                <${Field}
-                  label=${t("Number")} name="number" inputmode="tel" required placeholder="447700900123" wrong=${wrong(
-                    "number",
-                  )} />
-              `}</${Form}></${Card}>
+                <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })}
+                  button=${t("Remove")} text=${t("You can send messages to this number again.")} run=${() =>
+                    api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`).then(outs.reload)} />
+              `, "end"],
+          ]} />
+          </${Card}>
+          <div class="stack">
+            <${Card} title=${t("Add a number")} pad>
+              <${Form} submit=${add} button=${t("Add")}>${(wrong) =>
+                html`
+                  <${Field} label=${t("Number")} name="number" inputmode="tel" required placeholder="447700900123"
+                    wrong=${wrong("number")} />
+                `}</${Form}></${Card}>
             <${Words} account=${account} />
             <${Erase} account=${account} />
           </div>
@@ -82,18 +71,16 @@ function Erase({ account }) {
     close();
   };
   return html`
-    <${Card} title=${t("Erase a number's data")} pad>
-      <div class="stack tight">
-        <p class="soft">${t(
-          "Permanently erases everything stored about a number. Messages remain as empty records, and an opt-out remains.",
-        )}</p>
-        <${Form} submit=${({ erased }, form) => setAsked({ erased, form })}
-          button=${t("Erase permanently")} danger>${() =>
-            html`
-              <${Field}
-                label=${t("Number")} name="erased" inputmode="tel" required placeholder="447700900123" />
-            `}</${Form}>
-      </div>
+    <${Card} title=${t("Erase a number's data")} pad="stack tight">
+      <p class="soft">${t(
+        "Permanently erases everything stored about a number. Messages remain as empty records, and an opt-out remains.",
+      )}</p>
+      <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} button=${t(
+        "Erase permanently",
+      )} danger>${() =>
+        html`
+          <${Field} label=${t("Number")} name="erased" inputmode="tel" required placeholder="447700900123" />
+        `}</${Form}>
       ${asked !== null && html`
         <${Dialog} title=${t("Erase all data of {name}?", { name: phone(asked.erased) })} close=${close}>
           <p>${t("Its messages, events and files cannot be recovered.")}</p>

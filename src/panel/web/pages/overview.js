@@ -42,13 +42,9 @@ export function Overview({ account }) {
                   : html`<ul class="steps">${
                     byTrouble(list).slice(0, 6).map((line) =>
                       html`
-                        <li
-                          key=${line._id}><span class="grow"><a class="break" href=${href(
-                            `${base}/lines/${line._id}`,
-                          )}>${line
-                            .name}</a><br /><span class="small soft">${line.phone
-                            ? phone(line.phone)
-                            : t("not linked yet")}</span></span>
+                        <li key=${line._id}><span class="grow">
+                          <a class="break" href=${href(`${base}/lines/${line._id}`)}>${line.name}</a><br />
+                          <span class="small soft">${line.phone ? phone(line.phone) : t("not linked yet")}</span></span>
                           <${LineState} line=${line} /></li>
                       `
                     )

@@ -12,10 +12,10 @@ import {
   Field,
   Form,
   Head,
-  Loaded,
   OneTimeLink,
   Select,
   Table,
+  TableCard,
   timeAt,
   Work,
 } from "../ui.js";
@@ -32,32 +32,27 @@ function PeopleList({ below, title, text, invite, hasRoles = false }) {
     <div class="stack">
       <${Head} title=${title} text=${text}>
         <button type="button" class="primary" onClick=${() => setInviting(true)}>${invite}</button></${Head}>
-        <${Loaded} state=${people}>${(rows) =>
-          html`
-            <${Card}>
-              <${Table} caption=${title} rows=${rows} empty=${[
-                t("No one yet"),
-                t("Create a link and send it to them. With it they choose a username and a password."),
-              ]} columns=${[
-                [t("Username"), (row) =>
-                  html`<strong>${row.login}</strong> ${row.name && html`<span class="soft">${row.name}</span>`} ${
-                    row.you && html`<${Badge}>${t("you")}</${Badge}>`
-                  }`],
-                ...(hasRoles ? [role] : []),
-                [t("Last sign-in"), timeAt("lastSignInAt")],
-                [t("Created"), timeAt("createdAt")],
-                ["", (row) =>
-                  !row.you && html`
-                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })}
-                      button=${t("Remove")} text=${t("They are signed out everywhere immediately.")}
-                      run=${async () => {
-                        await call("DELETE", `${below}/people/${row.id}`);
-                        await people.reload();
-                      }}>${t("Remove")}</${Ask}>
-                  `, "end"],
-              ]} />
-              </${Card}>
-          `}</${Loaded}>
+        <${TableCard} state=${people} caption=${title} empty=${[
+          t("No one yet"),
+          t("Create a link and send it to them. With it they choose a username and a password."),
+        ]} columns=${[
+          [
+            t("Username"),
+            (row) =>
+              html`<strong>${row.login}</strong> ${row.name && html`<span class="soft">${row.name}</span>`} ${
+                row.you && html`<${Badge}>${t("you")}</${Badge}>`
+              }`,
+          ],
+          ...(hasRoles ? [role] : []),
+          [t("Last sign-in"), timeAt("lastSignInAt")],
+          [t("Created"), timeAt("createdAt")],
+          ["", (row) =>
+            !row.you && html`
+              <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })} button=${t("Remove")}
+                text=${t("They are signed out everywhere immediately.")}
+                run=${() => call("DELETE", `${below}/people/${row.id}`).then(people.reload)} />
+            `, "end"],
+        ]} />
         ${invitations.data?.length > 0 && html`
           <${Card} title=${t("Open invitations")}>
             <${Table} caption=${t("Open invitations")} rows=${invitations.data}
@@ -68,10 +63,10 @@ function PeopleList({ below, title, text, invite, hasRoles = false }) {
                 [t("Valid until"), timeAt("expiresAt")],
                 ["", (row) =>
                   html`
-                    <${Work} kind="small" run=${async () => {
-                      await call("DELETE", `${below}/invitations/${row.id}`);
-                      await invitations.reload();
-                    }}>${t("Withdraw")}</${Work}>
+                    <${Work} kind="small" run=${() =>
+                      call("DELETE", `${below}/invitations/${row.id}`).then(invitations.reload)}>${t(
+                        "Withdraw",
+                      )}</${Work}>
                   `, "end"],
               ]} />
             </${Card}>

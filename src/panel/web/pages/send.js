@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useLines } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Field, Form, Head, Loaded, Select, toast, usePost } from "../ui.js";
+import { Badge, Card, Choice, Empty, Field, Form, Head, Loaded, Select, toast, usePost } from "../ui.js";
 import { farthest, messageKind, messageWord, phone } from "../words.js";
 
 export function Send({ account }) {
@@ -49,20 +49,14 @@ export function Send({ account }) {
                   <${Select} label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}
                     options=${linked.map(({ _id, name, phone: of }) => [_id, `${name} (${phone(of)})`])} />
                   <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="447700900123"
-                    hint=${t("Number with country code, or a group's JID.")}
-                    wrong=${wrong("to") ?? wrong("number")} />
-                  <fieldset>
-                    <legend>${t("Type")}</legend>
-                    <div class="row choice">
-                    <label><input type="radio" name="kind" checked=${kind === "text"} onChange=${() =>
-                      setKind("text")} />${t("Text")}</label>
-                    <label><input type="radio" name="kind" checked=${kind === "file"} onChange=${() =>
-                      setKind("file")} />${t("File")}</label></div>
-                  </fieldset>
+                    hint=${t("Number with country code, or a group's JID.")} wrong=${wrong("to") ?? wrong("number")} />
+                  <${Choice} label=${t("Type")} name="kind" value=${kind} choose=${setKind}
+                    options=${[["text", t("Text")], ["file", t("File")]]} />
                   ${kind === "text"
-                    ? html`<${Field} as="textarea" key="text" label=${t("Text")} name="text" required wrong=${
-                      wrong("text")
-                    } />`
+                    ? html`
+                      <${Field} as="textarea" key="text" label=${t("Text")} name="text" required
+                        wrong=${wrong("text")} />
+                    `
                     : html`
                       <${Field} label=${t("File")} key="file" type="file" name="file" required wrong=${wrong("file")} />
                       <${Field} label=${t("Caption")} key="caption" name="caption" wrong=${wrong("caption")} />

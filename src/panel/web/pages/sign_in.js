@@ -5,7 +5,7 @@ import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { canPasskey, passkeySignIn } from "../passkeys.js";
 import { go, useToken } from "../router.js";
-import { Field, Form, LinkOver, Loaded, Title, Work } from "../ui.js";
+import { Card, Field, Form, LinkOver, Loaded, Title, Work } from "../ui.js";
 
 export function SignIn({ query }) {
   const { hasOperator } = useStore(session);
@@ -15,24 +15,21 @@ export function SignIn({ query }) {
   useEffect(() => card.current?.querySelector("[name=code]")?.focus(), [second]);
   if (!hasOperator) {
     return html`
-      <div class="card">
-        <div class="pad stack">
-          <${Title}>${t("Welcome")}</${Title}>
-          <p>${t(
-            "No one can sign in yet. When it started, the gateway printed a one-time link: open it to create your login.",
-          )}</p>
-          <p class="soft">${t("Lost the link? Create another on the gateway's machine:")}</p>
-          <pre class="note">paloma operator link</pre>
-        </div>
-      </div>
+      <${Card} pad="stack">
+        <${Title}>${t("Welcome")}</${Title}>
+        <p>${t(
+          "No one can sign in yet. When it started, the gateway printed a one-time link: open it to create your login.",
+        )}</p>
+        <p class="soft">${t("Lost the link? Create another on the gateway's machine:")}</p>
+        <pre class="note">paloma operator link</pre>
+      </${Card}>
     `;
   }
   const signIn = async ({ login, password, code }) => {
     try {
       await call("POST", "/sign-in", { body: { login, password, ...(code && { code }) } });
     } catch (error) {
-      if (error.code !== "second_factor_required") throw error;
-      if (second) throw error;
+      if (second || error.code !== "second_factor_required") throw error;
       return setSecond(true);
     }
     await loadSession();
@@ -51,18 +48,13 @@ export function SignIn({ query }) {
           }</p>`}
         <${Form} submit=${signIn} button=${t("Sign in")}>${(wrong) =>
           html`
-            <${Field}
-              label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required wrong=${wrong(
-                "login",
-              )} />
+            <${Field} label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required
+              wrong=${wrong("login")} />
             <${Field} label=${t("Password")} name="password" type="password" autocomplete="current-password" required
               wrong=${wrong("password")} />
             ${second && html`
-              <${Field}
-                label=${t(
-                  "Code of your authenticator app",
-                )} name="code" inputmode="numeric" autocomplete="one-time-code" required
-                wrong=${wrong("code")} />
+              <${Field} label=${t("Code of your authenticator app")} name="code" inputmode="numeric"
+                autocomplete="one-time-code" required wrong=${wrong("code")} />
             `}
           `}</${Form}>
         ${canPasskey() && html`<${Work} run=${byPasskey}>${t("Sign in with a passkey")}</${Work}>`}
@@ -85,28 +77,23 @@ export function Welcome() {
   if (link.error?.code === "link_dead") return html`<${LinkOver} />`;
   return html`<${Loaded} state=${link}>${({ kind, accountName }) =>
     html`
-      <div class="card">
-        <div class="pad stack">
-          <${Title}>${kind === "operator"
-            ? t("Create the operator's login")
-            : t("Join {name}", { name: accountName })}</${Title}>
-          <p class="soft">${kind === "operator"
-            ? t("An operator manages the gateway: accounts, plans and every line.")
-            : t("You will see the lines and messages of this account only.")}</p>
-          <${Form} submit=${join} button=${t("Create login")}>${(wrong) =>
-            html`
-              <${Field} label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required
-                hint=${t("A name or an e-mail address.")} wrong=${wrong("login")} />
-              <${Field}
-                label=${t(
-                  "Password",
-                )} name="password" type="password" autocomplete="new-password" required minlength="10"
-                hint=${t("At least 10 characters. A sentence is easy to remember.")} wrong=${wrong("password")} />
-              <${Field}
-                label=${t(
-                  "Repeat password",
-                )} name="again" type="password" autocomplete="new-password" required wrong=${wrong("again")} />
-            `}</${Form}>
-        </div></div>
+      <${Card} pad="stack">
+        <${Title}>${kind === "operator"
+          ? t("Create the operator's login")
+          : t("Join {name}", { name: accountName })}</${Title}>
+        <p class="soft">${kind === "operator"
+          ? t("An operator manages the gateway: accounts, plans and every line.")
+          : t("You will see the lines and messages of this account only.")}</p>
+        <${Form} submit=${join} button=${t("Create login")}>${(wrong) =>
+          html`
+            <${Field} label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required
+              hint=${t("A name or an e-mail address.")} wrong=${wrong("login")} />
+            <${Field} label=${t("Password")} name="password" type="password" autocomplete="new-password" required
+              minlength="10" hint=${t("At least 10 characters. A sentence is easy to remember.")}
+              wrong=${wrong("password")} />
+            <${Field} label=${t("Repeat password")} name="again" type="password" autocomplete="new-password" required
+              wrong=${wrong("again")} />
+          `}</${Form}>
+      </${Card}>
     `}</${Loaded}>`;
 }

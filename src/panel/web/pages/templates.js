@@ -2,8 +2,8 @@
 import { api, isAgent } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
-import { Ask, Card, Field, Form, Head, Loaded, Pages, Table, toast } from "../ui.js";
+import { usePage } from "../live.js";
+import { Ask, Card, Field, Form, Head, TablePage, toast } from "../ui.js";
 
 const LIMIT = 50;
 /** A variable in a text, as the gateway reads it. */
@@ -13,8 +13,7 @@ const NEW = { name: "", language: "en", text: "", header: null, footer: null, op
 const named = ({ name, language }) => `/templates/${encodeURIComponent(name)}?language=${encodeURIComponent(language)}`;
 
 export function Templates({ account, query }) {
-  const page = Number(query.page ?? 1);
-  const templates = useLoad(() => api(account, "GET", `/templates?page=${page}&limit=${LIMIT}`), [account, page]);
+  const templates = usePage(account, "/templates", { page: query.page, limit: LIMIT });
   /** The template that is written: one of the list, `NEW`, or null. */
   const [written, setWritten] = useState(null);
   const done = async (said) => {
@@ -33,28 +32,21 @@ export function Templates({ account, query }) {
           close=${() => setWritten(null)} />
       `}
       <${Card}>
-        <${Loaded} state=${templates}>${({ data: rows, pagination }) =>
-          html`
-            <${Table} caption=${t("Templates")} rows=${rows} keyOf=${(row) => `${row.name} ${row.language}`}
-              empty=${[t("No templates yet")]} columns=${[
-                [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
-                [t("Language"), (row) => row.language],
-                [t("Text"), (row) => html`<span class="clip">${row.text}</span>`],
-                ["", (row) =>
-                  !isAgent() && html`
-                    <div class="row end">
-                      <button type="button" class="small" onClick=${() => setWritten(row)}>${t("Edit")}</button>
-                      <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
-                        text=${t("Messages that were accepted before are still sent.")}
-                        run=${async () => {
-                          await api(account, "DELETE", named(row));
-                          await done(t("Removed."));
-                        }}>${t("Remove")}</${Ask}>
-                    </div>
-                  `, "end"],
-              ]} />
-            <${Pages} ...${pagination} />
-          `}</${Loaded}></${Card}>
+        <${TablePage} state=${templates} caption=${t("Templates")} keyOf=${(row) => `${row.name} ${row.language}`}
+          empty=${[t("No templates yet")]} columns=${[
+            [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
+            [t("Language"), (row) => row.language],
+            [t("Text"), (row) => html`<span class="clip">${row.text}</span>`],
+            ["", (row) =>
+              !isAgent() && html`
+                <div class="row end">
+                  <button type="button" class="small" onClick=${() => setWritten(row)}>${t("Edit")}</button>
+                  <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
+                    text=${t("Messages that were accepted before are still sent.")}
+                    run=${() => api(account, "DELETE", named(row)).then(() => done(t("Removed.")))} />
+                </div>
+              `, "end"],
+          ]} /></${Card}>
     </div>
   `;
 }
@@ -113,14 +105,12 @@ function Editor({ account, template, done, close }) {
             ${field("footer", t("Last line"), wrong, {})}
             ${field("options", t("Options, one per line"), wrong, { as: "textarea", rows: 3 })}
           `}</${Form}></${Card}>
-      <${Card} title=${t("Preview")} pad>
-        <div class="stack tight">
-          <${Preview} texts=${texts} values=${values} />
-          ${variables.map((name) =>
-            html`<${Field} key=${name} label=${name} value=${values[name] ?? ""} onInput=${({ target }) =>
-              setValues({ ...values, [name]: target.value })} />`
-          )}
-        </div>
+      <${Card} title=${t("Preview")} pad="stack tight">
+        <${Preview} texts=${texts} values=${values} />
+        ${variables.map((name) =>
+          html`<${Field} key=${name} label=${name} value=${values[name] ?? ""} onInput=${({ target }) =>
+            setValues({ ...values, [name]: target.value })} />`
+        )}
         </${Card}>
     </div>
   `;

@@ -22,25 +22,23 @@ export function Webhook({ account, webhook: id, query }) {
   );
   useEvery(POLL_MS, deliveries.reload, deliveries.data?.data.some(({ status }) => status === "pending") ?? false);
   const [secret, setSecret] = useState(null);
-  const change = async (body) => {
-    await api(account, "PUT", one, { body });
-    await webhook.reload();
-  };
+  const change = (body) => api(account, "PUT", one, { body }).then(webhook.reload);
   const test = async () => {
     await api(account, "POST", `${one}/test`);
     toast(t("A test event is on its way."));
     setTimeout(deliveries.reload, 1_000);
   };
-  return html`<${Loaded} state=${webhook} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]}>${(data) =>
+  const back = [`/accounts/${account}/webhooks`, t("Webhooks")];
+  return html`<${Loaded} state=${webhook} back=${back}>${(data) =>
     html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]} title=${data.url}>
+        <${Head} back=${back} title=${data.url}>
           <${Badge} kind=${webhookKind(data)}>${webhookWord(data)}</${Badge}>
             <${Work} kind="primary" run=${test}>${t("Send test event")}</${Work}>
             <${Work} run=${() => change({ active: !data.active })}>${data.active
               ? t("Turn off")
               : t("Turn on")}</${Work}>
-            <${FormButton} label=${t("Edit")} title=${t("Edit")} button=${t("Save")} submit=${(values) =>
+            <${FormButton} title=${t("Edit")} button=${t("Save")} submit=${(values) =>
               change({ url: values.url, events: chosenEvents(values), ...delivery(values) })}>${(wrong) =>
               html`
                 <${Field} label=${t("Address")} name="url" type="url" required defaultValue=${data.url}
@@ -48,17 +46,12 @@ export function Webhook({ account, webhook: id, query }) {
                 <${EventChoice} chosen=${data.events} wrong=${wrong("events")} />
                 <${DeliveryFields} webhook=${data} wrong=${wrong} />
               `}</${FormButton}>
-            <${Ask} title=${t("Create a new secret?")} button=${t("Create new secret")} kind=""
+            <${Ask} label=${t("New secret")} title=${t("Create a new secret?")} button=${t("Create new secret")} kind=""
               text=${t("The current secret also keeps signing for a day, so that you have time to switch.")}
-              run=${async () => setSecret((await api(account, "POST", `${one}/rotate-secret`)).data.secret)}>${t(
-                "New secret",
-              )}</${Ask}>
+              run=${async () => setSecret((await api(account, "POST", `${one}/rotate-secret`)).data.secret)} />
             <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")}
               text=${t("Its delivery log and any waiting events are deleted.")}
-              run=${async () => {
-                await api(account, "DELETE", one);
-                go(`/accounts/${account}/webhooks`);
-              }}>${t("Delete")}</${Ask}>
+              run=${() => api(account, "DELETE", one).then(() => go(back[0]))} />
           </${Head}>
           ${data.switchedOff &&
             html`<p class="note bad">${
@@ -74,10 +67,8 @@ export function Webhook({ account, webhook: id, query }) {
             html`<p class="note">${
               t("Both the old and the new secret sign until {time}.", { time: when(data.previousSecretUntil) })
             }</p>`}
-          <${Card}
-            title=${t(
-              "Deliveries",
-            )} actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
+          <${Card} title=${t("Deliveries")}
+            actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
             <div class="filters"><${Select} label=${t("Status")} value=${query.status ?? ""} onChange=${({ target }) =>
               setQuery({ status: target.value, before: "" })} options=${[
               ["", t("all")],
@@ -127,19 +118,16 @@ function Delivery({ account, row, again }) {
   return html`
     <li>
       <div class="grow stack tight">
-        <div class="row"><strong class="mono">${row.event}</strong><${Badge} kind=${deliveryKind(
-          row.status,
-        )}>${deliveryWord(row.status)}</${Badge}>
-          <span class="soft small">${last
-            ? (last.status ?? said(last.error))
-            : ""}</span><span class="grow"></span><${Time} at=${row.createdAt} /></div>
-        <details><summary class="small soft">${t("Attempts")} (${row.attempts
-          .length})</summary><ul class="stack tight small">
-          ${row.attempts.map((attempt) =>
+        <div class="row"><strong class="mono">${row.event}</strong>
+          <${Badge} kind=${deliveryKind(row.status)}>${deliveryWord(row.status)}</${Badge}>
+          <span class="soft small">${last && (last.status ?? said(last.error))}</span>
+          <span class="grow"></span><${Time} at=${row.createdAt} /></div>
+        <details><summary class="small soft">${t("Attempts")} (${row.attempts.length})</summary>
+          <ul class="stack tight small">
+          ${row.attempts.map(({ at, status, durationMs, error }) =>
             html`
-              <li
-                class="row"><${Time} at=${attempt.at} /><span class="mono">${attempt.status ?? "–"}</span><span>${Math
-                  .round(attempt.durationMs)} ms</span><span class="soft break">${said(attempt.error)}</span></li>
+              <li class="row"><${Time} at=${at} /><span class="mono">${status ?? "–"}</span>
+                <span>${Math.round(durationMs)} ms</span><span class="soft break">${said(error)}</span></li>
             `
           )}
           ${row.nextAttemptAt &&

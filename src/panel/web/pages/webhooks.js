@@ -3,8 +3,8 @@ import { eventNames, usualEvents } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
-import { go, href, useDialog } from "../router.js";
-import { Badge, Card, Field, FormDialog, Head, Loaded, SecretDialog, Select, Table, timeAt, usePost } from "../ui.js";
+import { go, useDialog } from "../router.js";
+import { Badge, Field, FormDialog, Head, rowLink, SecretDialog, Select, TableCard, timeAt, usePost } from "../ui.js";
 import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
@@ -17,35 +17,25 @@ export function Webhooks({ account }) {
     <div class="stack">
       <${Head} title=${t("Webhooks")}
         text=${t("Each event is sent to your URL, signed, and retried if your server is down.")}>${add}</${Head}>
-        <${Loaded} state=${webhooks}>${(rows) =>
-          html`
-            <${Card}>
-              <${Table} caption=${t("Webhooks")} rows=${rows} empty=${[
-                t("No webhooks yet"),
-                t("Add your URL to be notified when a message is sent, delivered, read or received."),
-                add,
-              ]} columns=${[
-                [t("Address"), (row) =>
-                  html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
-                [t("Status"), (row) =>
-                  html`<${State} account=${account} webhook=${row} />`, "state"],
-                [t("Events"), (row) =>
-                  usualEvents().every((name) =>
-                      row.events.includes(name)
-                    )
-                    ? t("all")
-                    : tn("1 event", "{n} events", row.events.length)],
-                [t("Created"), timeAt("createdAt")],
-              ]} />
-              </${Card}>
-          `}</${Loaded}>
+        <${TableCard} state=${webhooks} caption=${t("Webhooks")} empty=${[
+          t("No webhooks yet"),
+          t("Add your URL to be notified when a message is sent, delivered, read or received."),
+          add,
+        ]} columns=${[
+          [t("Address"), (row) => rowLink(`/accounts/${account}/webhooks/${row.id}`, row.url, "break")],
+          [t("Status"), (row) => html`<${State} account=${account} webhook=${row} />`, "state"],
+          [t("Events"), ({ events }) => hasUsual(events) ? t("all") : tn("1 event", "{n} events", events.length)],
+          [t("Created"), timeAt("createdAt")],
+        ]} />
         ${adding && html`<${NewWebhook} account=${account} close=${() => setAdding(false)} />`}
       </div>
   `;
 }
 
+const hasUsual = (events) => usualEvents().every((name) => events.includes(name));
+
 /** Active, failing, or waiting to try a delivery again. */
-export function State({ account, webhook }) {
+function State({ account, webhook }) {
   const pending = useApi(account, `/webhooks/${webhook.id}/deliveries?status=pending&limit=1`, [
     "webhooks",
     "deliveries",
@@ -66,9 +56,7 @@ function NewWebhook({ account, close }) {
   };
   if (made) {
     const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);
-    return html`
-      <${NewSecret} secret=${made.secret} close=${leave} />
-    `;
+    return html`<${NewSecret} secret=${made.secret} close=${leave} />`;
   }
   return html`
     <${FormDialog} title=${t("Add a webhook")} close=${close} submit=${submit} button=${t("Add")}>${(wrong) =>
@@ -129,10 +117,9 @@ export function EventChoice({ chosen, wrong }) {
   }</legend><div class="grid">${
     eventNames().map((name) =>
       html`
-        <label class="check"
-          key=${name}><input type="checkbox" name=${name} defaultChecked=${chosen?.includes(
-            name,
-          )} /><span class="mono">${name}</span></label>
+        <label class="check" key=${name}>
+          <input type="checkbox" name=${name} defaultChecked=${chosen?.includes(name)} />
+          <span class="mono">${name}</span></label>
       `
     )
   }</div>
