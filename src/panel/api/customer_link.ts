@@ -8,6 +8,7 @@ import type { Line } from "../../line/line.ts";
 import { PhoneNumber } from "../../http/api/schemas.ts";
 import { Assertion, assertionOf, requestOf } from "../../http/resources/passkey.ts";
 import { deadLink, linkUrl } from "../logins/links.ts";
+import { Token } from "./entry.ts";
 import type { Parts } from "./parts.ts";
 
 /** States in which a line shows neither a QR nor a code, and will not by itself. */
@@ -38,7 +39,6 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     throw deadLink();
   }
 
-  const Token = z.string().min(1).max(200);
   const Body = z.strictObject({ token: Token });
   guard.open({ method: "POST", path: "/link-line", body: Body }, async ({ body: { token } }) => {
     const { accountId, id, name, passkey, reason } = await lineOf(token);
@@ -55,7 +55,7 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
   });
 
   // Somebody who has only the phone cannot scan its own screen: they link by a code. Null: by QR again.
-  const CodeBody = z.strictObject({ token: z.string().min(1).max(200), phone: PhoneNumber.nullable() });
+  const CodeBody = z.strictObject({ token: Token, phone: PhoneNumber.nullable() });
   guard.open({ method: "POST", path: "/link-line/code", body: CodeBody }, async ({ body: { token, phone } }) => {
     const { accountId, id, wanted } = await lineOf(token);
     await lines.update(accountId, id, { pairingPhone: phone });

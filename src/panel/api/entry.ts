@@ -17,7 +17,7 @@ const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
 export const Password = z.string().max(1000);
 /** The limit of WebAuthn, 1,023 bytes, in base64. */
 const MAX_PASSKEY_ID = 1_364;
-const Token = z.string().min(1).max(200);
+export const Token = z.string().min(1).max(200);
 
 /**
  * Checks a one-time code of the person's authenticator app, and confirms the app if it was just set up. The code is used

@@ -15,20 +15,13 @@ export function addOperatorPages(parts: Parts): void {
     parts;
   const startedAt = parts.runtime.clock.now();
 
-  async function accountView(account: Account) {
-    const caller = await callers.of(account.id);
-    const found = await lines.list(account.id);
-    return {
-      id: account.id,
-      name: account.name,
-      plan: account.plan,
-      active: account.active,
-      expiresAt: account.expiresAt,
-      createdAt: account.createdAt,
-      lines: found.length,
-      connected: found.filter(({ status }) => status === "connected").length,
-      quota: caller && { ...await quotaView(caller), daily: caller.plan.daily, monthly: caller.plan.monthly },
-    };
+  async function accountView({ id, name, plan, active, expiresAt, createdAt }: Account) {
+    const caller = await callers.of(id);
+    const found = await lines.list(id);
+    const connected = found.filter(({ status }) => status === "connected").length;
+    const quota = caller &&
+      { ...await quotaView(caller), daily: caller.plan.daily, monthly: caller.plan.monthly };
+    return { id, name, plan, active, expiresAt, createdAt, lines: found.length, connected, quota };
   }
 
   guard.operator({ method: "GET", path: "/operator/overview" }, async () => ({
@@ -70,32 +63,23 @@ export function addOperatorPages(parts: Parts): void {
   });
 
   guard.operator({ method: "GET", path: "/operator/lines" }, async () => {
-    const all = await Promise.all(
-      (await accounts.list()).map(async ({ id, name }) =>
-        (await lines.list(id)).map((line) => ({
-          id: line.id,
-          name: line.name,
-          accountId: id,
-          accountName: name,
-          status: line.status,
-          phone: line.phone,
-          reason: line.reason,
-          passkey: line.passkey !== null,
-          restriction: line.restriction,
-          lastUsed: line.lastUsed,
-        }))
-      ),
-    );
+    const all = await Promise.all((await accounts.list()).map(async ({ id: accountId, name: accountName }) => {
+      const found = await lines.list(accountId);
+      return found.map(({ id, name, status, phone, reason, passkey, restriction, lastUsed }) => {
+        const shown = { status, phone, reason, passkey: passkey !== null, restriction, lastUsed };
+        return { id, name, accountId, accountName, ...shown };
+      });
+    }));
     return { data: all.flat() };
   });
 
   guard.operator({ method: "GET", path: "/operator/deliveries" }, async () => {
     const query = { status: "failed", before: null, limit: MOST_FAILED } as const;
-    const all = await Promise.all((await accounts.list()).map(async ({ id: accountId, name }) => {
+    const all = await Promise.all((await accounts.list()).map(async ({ id: accountId, name: accountName }) => {
       const found = await webhooks.list(accountId);
-      const pages = await Promise.all(found.map(async ({ id, url }) => {
-        const failed = await deliveries.page(accountId, id, query);
-        return failed.deliveries.map((delivery) => ({ ...delivery, accountId, accountName: name, webhookId: id, url }));
+      const pages = await Promise.all(found.map(async ({ id: webhookId, url }) => {
+        const failed = await deliveries.page(accountId, webhookId, query);
+        return failed.deliveries.map((delivery) => ({ ...delivery, accountId, accountName, webhookId, url }));
       }));
       return pages.flat();
     }));

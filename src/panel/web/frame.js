@@ -85,13 +85,12 @@ function Pages({ pages, pathname, counts = {} }) {
   return html`<ul>${
     pages.map(([icon, name, to, exact]) => {
       const here = pathname === to || (!exact && pathname.startsWith(`${to}/`));
+      const count = counts[icon] ?? 0;
       return html`
-        <li
-          key=${to}><a href=${href(to)} aria-current=${here
-            ? "page"
-            : undefined}><${Icon} name=${icon} />${name}${counts[icon] > 0 &&
+        <li key=${to}><a href=${href(to)} aria-current=${here ? "page" : undefined}>
+          <${Icon} name=${icon} />${name}${count > 0 &&
             html`<span class="grow"></span><span class="count" title=${t("Needs attention")}>${
-              counts[icon] > MOST_COUNTED ? `${MOST_COUNTED}+` : counts[icon]
+              count > MOST_COUNTED ? `${MOST_COUNTED}+` : count
             }</span>`}</a></li>
       `;
     })
@@ -138,6 +137,11 @@ function AccountPages({ account, person, pathname }) {
   return html`<${Pages} pages=${pages} pathname=${pathname} counts=${attention ? countsOf(attention) : {}} />`;
 }
 
+export const icon = new URL("icon.svg", import.meta.url).href;
+
+export const Brand = ({ size }) =>
+  html`<a class="brand" href=${href("/")}><img src=${icon} width=${size} height=${size} alt="" />Paloma</a>`;
+
 export function Offline() {
   return useStore(offline) &&
     html`<div class="offline" role="alert">${t("Offline: the gateway is not responding. Retrying…")}</div>`;
@@ -161,17 +165,13 @@ export function Frame({ account, person, pathname, children }) {
     setOpen(false);
     menu.current.focus();
   };
-  const brand = html`<a class="brand" href=${href("/")}><img src=${
-    new URL("icon.svg", import.meta.url).href
-  } width="26" height="26" alt="" />Paloma</a>`;
+  const brand = html`<${Brand} size="26" />`;
   return html`
     <div class="frame" onKeyDown=${({ key }) => key === "Escape" && close()}>
       <a class="skip" href="#main">${t("Skip to content")}</a>
       <header class="bar">${brand}
-        <button type="button" ref=${menu} aria-expanded=${open} aria-controls="side" onClick=${() =>
-          setOpen(!open)}>${t(
-            "Menu",
-          )}</button></header>
+        <button type="button" ref=${menu} aria-expanded=${open} aria-controls="side"
+          onClick=${() => setOpen(!open)}>${t("Menu")}</button></header>
       <nav class=${`side ${open ? "open" : ""}`} id="side" aria-label=${t("Pages")}
         onClick=${({ target }) => target.closest("a") && setOpen(false)}>
         ${brand}
@@ -185,11 +185,10 @@ export function Frame({ account, person, pathname, children }) {
         `}</div>
         <div class="foot">
           <ul>
-            <li><a href=${href("/me")} aria-current=${pathname === "/me"
-              ? "page"
-              : undefined}><${Icon} name="person" />${person.login}</a></li>
-            <li><a href=${new URL("../../docs", import.meta.url)
-              .href} target="_blank" rel="noopener"><${Icon} name="list" />${t("API reference")}</a></li>
+            <li><a href=${href("/me")} aria-current=${pathname === "/me" ? "page" : undefined}>
+              <${Icon} name="person" />${person.login}</a></li>
+            <li><a href=${new URL("../../docs", import.meta.url).href} target="_blank" rel="noopener">
+              <${Icon} name="list" />${t("API reference")}</a></li>
           </ul>
           <${Work} kind="plain small" run=${signOut}>${t("Sign out")}</${Work}>
         </div>

@@ -1,6 +1,6 @@
 // The entry point: loads the language and the session, then the page for the URL.
 import { loadSession, offline, session } from "./api.js";
-import { Frame, Offline } from "./frame.js";
+import { Brand, Frame, icon, Offline } from "./frame.js";
 import { html, render, useEffect, useLayoutEffect, useRef, useState, useStore } from "./html.js";
 import { language, startLanguage, t } from "./i18n.js";
 import { follow } from "./live.js";
@@ -86,7 +86,7 @@ function App() {
     return html`
       <div class="alone">
         <header>
-          <a class="brand" href=${href("/")}><img src=${icon} width="28" height="28" alt="" />Paloma</a>
+          <${Brand} size="28" />
         </header>
         <${Offline} />
         <main>${content}</main>
@@ -97,7 +97,6 @@ function App() {
   return html`<${Frame} account=${account} person=${person} pathname=${pathname}>${content}</${Frame}><${Toasts} />`;
 }
 
-const icon = new URL("icon.svg", import.meta.url).href;
 // A relative URL would refer to another file once the path has changed.
 document.querySelector('link[rel="icon"]').href = icon;
 

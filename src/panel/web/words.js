@@ -16,8 +16,10 @@ export const messageWord = (status) =>
     edited: t("edited"),
     revoked: t("deleted"),
   })[status] ?? status;
-export const messageKind = (status) =>
+const messageKind = (status) =>
   ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
+export const MessageState = ({ status }) =>
+  html`<${Badge} kind=${messageKind(status)}>${messageWord(status)}</${Badge}>`;
 
 /** Why a message failed, in a word or two. */
 export const errorWord = (code) =>
@@ -59,42 +61,33 @@ export function planWords({ sessions, daily, monthly, delayMinMs, delayMaxMs, ho
   return limits.filter(Boolean).join(" · ");
 }
 
-/** The kinds of messages. */
-export const KINDS = [
-  "text",
-  "image",
-  "video",
-  "audio",
-  "voice",
-  "document",
-  "sticker",
-  "location",
-  "contact",
-  "poll",
-  "choices",
-  "reaction",
-  "status",
-];
-export const kindWord = (kind) =>
-  ({
-    text: t("Text"),
-    image: t("Image"),
-    video: t("Video"),
-    audio: t("Audio"),
-    voice: t("Voice message"),
-    document: t("Document"),
-    sticker: t("Sticker"),
-    location: t("Location"),
-    contact: t("Contact"),
-    poll: t("Poll"),
-    choices: t("Choices"),
-    reaction: t("Reaction"),
-    status: t("Status update"),
-    order: t("Order"),
-    product: t("Product"),
-    event: t("Event"),
-    invite: t("Invitation to a group"),
-  })[kind] ?? kind;
+/** When the last backup was made; null for never. */
+export const backupWords = (at) =>
+  at === null ? t("No backup was made yet.") : t("The last backup was made {time}.", { time: when(at) });
+
+/** The kinds of messages that can be sent, with their words. */
+export const kinds = () => ({
+  text: t("Text"),
+  image: t("Image"),
+  video: t("Video"),
+  audio: t("Audio"),
+  voice: t("Voice message"),
+  document: t("Document"),
+  sticker: t("Sticker"),
+  location: t("Location"),
+  contact: t("Contact"),
+  poll: t("Poll"),
+  choices: t("Choices"),
+  reaction: t("Reaction"),
+  status: t("Status update"),
+});
+const others = () => ({
+  order: t("Order"),
+  product: t("Product"),
+  event: t("Event"),
+  invite: t("Invitation to a group"),
+});
+export const kindWord = (kind) => ({ ...kinds(), ...others() })[kind] ?? kind;
 
 /** The kinds of received messages, by their type in events. */
 const RECEIVED = {
@@ -155,11 +148,15 @@ export const deliveryWord = (status) =>
     succeeded: t("delivered"),
     failed: t("failed"),
   })[status] ?? status;
-export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
+const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
+export const DeliveryState = ({ status }) =>
+  html`<${Badge} kind=${deliveryKind(status)}>${deliveryWord(status)}</${Badge}>`;
 
 /** An active webhook may be failing. */
-export const webhookWord = ({ active, failingSince }) => !active ? t("off") : failingSince ? t("failing") : t("active");
-export const webhookKind = ({ active, failingSince }) => !active ? "warn" : failingSince ? "bad" : "good";
+export function WebhookState({ webhook: { active, failingSince } }) {
+  const [kind, word] = !active ? ["warn", t("off")] : failingSince ? ["bad", t("failing")] : ["good", t("active")];
+  return html`<${Badge} kind=${kind}>${word}</${Badge}>`;
+}
 
 /** Formats a number; a JID stays as it is, except that of status posts. */
 export const phone = (to) =>

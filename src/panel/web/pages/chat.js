@@ -166,11 +166,9 @@ function Turns({ rows, more, isGroup }) {
     <div class="turns" ref=${list} tabindex="0" role="region" aria-label=${t("Messages")}
       onScroll=${onScroll}>${rows.length === 0 &&
         html`<p class="empty">${t("No messages of this chat are stored.")}</p>`}
-        ${more && html`<button key="more" type="button" class="plain small" onClick=${older}>${
-          t(
-            "Show older messages",
-          )
-        }</button>`}
+        ${more && html`
+          <button key="more" type="button" class="plain small" onClick=${older}>${t("Show older messages")}</button>
+        `}
         ${[...blocks].map(([n, messages]) =>
           html`<ol key=${n}>${messages.map((message) => turnOf(message, isGroup))}</ol>`
         )}</div>

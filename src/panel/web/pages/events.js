@@ -5,8 +5,8 @@ import { html, useRef, useState } from "../html.js";
 import { said, t } from "../i18n.js";
 import { useData, useLoad } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
-import { deliveryKind, deliveryWord, lineWord, messageWord } from "../words.js";
+import { Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
+import { DeliveryState, lineWord, messageWord } from "../words.js";
 
 const MOST = 200;
 const PAGE = 1_000;
@@ -71,9 +71,9 @@ export function Events({ account }) {
                   html`
                     <li key=${event.id}>
                       <div class="grow stack tight">
-                        <div
-                          class="row"><strong class="mono">${event.event}</strong><span class="soft">${event
-                            .sessionName}</span><span class="grow"></span><${Time} at=${event.createdAt} /></div>
+                        <div class="row"><strong class="mono">${event.event}</strong>
+                          <span class="soft">${event.sessionName}</span><span class="grow"></span>
+                          <${Time} at=${event.createdAt} /></div>
                         <${Details} account=${account} event=${event} />
                       </div>
                     </li>
@@ -110,10 +110,10 @@ function Deliveries({ account, event }) {
       : html`<ul class="stack tight small">${
         rows.map((row) =>
           html`
-            <li key=${row.webhookId}
-              class="row"><a class="break" href=${href(
-                `/accounts/${account}/webhooks/${row.webhookId}`,
-              )}>${row.url}</a><${Badge} kind=${deliveryKind(row.status)}>${deliveryWord(row.status)}</${Badge}></li>
+            <li key=${row.webhookId} class="row">
+              <a class="break" href=${href(`/accounts/${account}/webhooks/${row.webhookId}`)}>${row.url}</a>
+              <${DeliveryState} status=${row.status} />
+            </li>
           `
         )
       }</ul>`}</${Loaded}>`;

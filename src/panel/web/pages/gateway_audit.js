@@ -115,10 +115,9 @@ export function AuditLog() {
       ${
           !isWhole &&
           html`
-            <footer class="row end pager"><button type="button" onClick=${() =>
-              setPages(pages + 1)}>${t(
-                "Older",
-              )}</button></footer>
+            <footer class="row end pager">
+              <button type="button" onClick=${() =>
+                setPages(pages + 1)}>${t("Older")}</button></footer>
           `
         }</${Card}>`}</${Loaded}>
       </div>

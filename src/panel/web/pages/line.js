@@ -7,7 +7,6 @@ import { useApi, useEvery, useLoad, useNames } from "../live.js";
 import { go, href } from "../router.js";
 import {
   Ask,
-  Badge,
   Card,
   Dialog,
   Facts,
@@ -22,7 +21,7 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import { chatName, isDegraded, LineState, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
+import { chatName, isDegraded, LineState, MessageState, phone, priorityWord, waitWord } from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
 const POLL_MS = 3_000;
@@ -252,12 +251,8 @@ function Queue({ account, line, queue, health }) {
                 html`<span class="break"><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
                 }>${chatName(row.to, names)}</a></span>`],
-              [
-                t("Status"),
-                (row) =>
-                  html`<${Badge} kind=${messageKind(row.status)}>${messageWord(row.status)}</${Badge}>`,
-                "state",
-              ],
+              [t("Status"), (row) =>
+                html`<${MessageState} status=${row.status} />`, "state"],
               [t("Priority"), (row) =>
                 priorityWord(row.priority)],
               [t("Waiting for"), (row) => html`<span class="soft">${waitWord(row.waitsFor)}</span>`],

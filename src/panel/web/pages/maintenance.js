@@ -1,9 +1,10 @@
 // What keeps a gateway well: backups, the doctor's checks, and the newest entries of the log.
 import { apiUrl, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
-import { bytes, t, when } from "../i18n.js";
+import { bytes, t } from "../i18n.js";
 import { useData, useEvery } from "../live.js";
-import { Badge, Card, Head, Loaded, Select, Table, Time, timeAt, toast, Work } from "../ui.js";
+import { Badge, Card, Head, Loaded, Select, Table, timeAt, toast, Work } from "../ui.js";
+import { backupWords } from "../words.js";
 
 const POLL_MS = 2_000;
 const LOG_POLL_MS = 10_000;
@@ -23,10 +24,7 @@ function Backups() {
   const state = useData("/operator/backups");
   const isRunning = state.data?.isRunning ?? false;
   useEvery(isRunning ? POLL_MS : LOG_POLL_MS, state.reload);
-  const make = async () => {
-    await call("POST", "/operator/backups");
-    await state.reload();
-  };
+  const make = () => call("POST", "/operator/backups").then(state.reload);
   return html`
     <${Card} title=${t("Backups")} actions=${html`
       <${Work} kind="primary" run=${make} disabled=${isRunning}>${isRunning
@@ -35,17 +33,13 @@ function Backups() {
     `}>
       <${Loaded} state=${state}>${({ folder, kept, failure, lastAt, backups }) =>
         html`
-          <div class="pad">
-            <div class="stack tight">
-            <p role="status">${lastAt === null
-              ? t("No backup was made yet.")
-              : t("The last backup was made {time}.", { time: when(lastAt) })}</p>
+          <div class="pad stack tight">
+            <p role="status">${backupWords(lastAt)}</p>
             ${failure && html`<p class="note bad" role="alert">${failure}</p>`}
             <p class="hint">${t(
               "Those made here are in {folder}; the newest {n} are kept. Keep a copy on another machine, and the secret key apart: it is in none of them.",
               { folder, n: kept },
             )}</p>
-            </div>
           </div>
           ${backups.length > 0 && html`
             <${Table} caption=${t("Backups")} rows=${backups} keyOf=${(row) => row.name} columns=${[
@@ -69,29 +63,23 @@ function Doctor() {
   useEffect(() => void look().catch(({ message }) => toast(message, "bad")), []);
   return html`
     <${Card} title=${t("Checks")} actions=${html`<${Work} run=${look}>${t("Check again")}</${Work}>`}>
-      ${findings === null
-        ? html`
-          <div class="pad">
-            <p class="soft" role="status">${t("Checking…")}</p>
-          </div>
-        `
-        : html`
-          <${Table} caption=${t("Checks")} rows=${findings} keyOf=${(row) => row.check} columns=${[
-            [t("Check"), (row) => row.check],
-            [
-              t("Status"),
-              ({ ok, hint }) =>
-                ok
-                  ? html`<${Badge} kind=${hint ? "warn" : "good"}>${hint ? t("hint") : t("good")}</${Badge}>`
-                  : html`<${Badge} kind="bad">${t("failed")}</${Badge}>`,
-            ],
-            [
-              t("Found"),
-              ({ detail, hint }) =>
-                html`<span class="break">${detail}${hint && html`<br /><span class="soft">→ ${hint}</span>`}</span>`,
-            ],
-          ]} />
-        `}
+      ${findings === null ? html`<p class="pad soft" role="status">${t("Checking…")}</p>` : html`
+        <${Table} caption=${t("Checks")} rows=${findings} keyOf=${(row) => row.check} columns=${[
+          [t("Check"), (row) => row.check],
+          [
+            t("Status"),
+            ({ ok, hint }) =>
+              ok
+                ? html`<${Badge} kind=${hint ? "warn" : "good"}>${hint ? t("hint") : t("good")}</${Badge}>`
+                : html`<${Badge} kind="bad">${t("failed")}</${Badge}>`,
+          ],
+          [
+            t("Found"),
+            ({ detail, hint }) =>
+              html`<span class="break">${detail}${hint && html`<br /><span class="soft">→ ${hint}</span>`}</span>`,
+          ],
+        ]} />
+      `}
       </${Card}>
   `;
 }
@@ -115,7 +103,7 @@ function Log() {
         html`
           <${Table} caption=${t("Log")} empty=${[t("Nothing was logged")]} rows=${entries} keyOf=${(row) =>
             row.time + row.msg + (row.requestId ?? "")} columns=${[
-            [t("Time"), ({ time }) => html`<${Time} at=${time} />`],
+            [t("Time"), timeAt("time")],
             [
               t("Level"),
               ({ level }) =>

@@ -5,7 +5,6 @@ import { number, said, t, when } from "../i18n.js";
 import { useApi, useEvery, useLines, useLoad, useNames } from "../live.js";
 import { go, href, setQuery } from "../router.js";
 import {
-  Badge,
   Card,
   Facts,
   Field,
@@ -26,9 +25,9 @@ import {
   errorWord,
   farthest,
   isGroup,
-  KINDS,
+  kinds,
   kindWord,
-  messageKind,
+  MessageState,
   messageWord,
   phone,
   waitWord,
@@ -75,7 +74,7 @@ export function Messages({ account, query }) {
             <${Search} value=${q} />
             ${choice("status", t("Status"), STATUSES.map((status) => [status, messageWord(status)]))}
             ${choice("sessionId", t("Line"), (lines.data ?? []).map(({ _id, name }) => [_id, name]))}
-            ${choice("type", t("Type"), KINDS.map((kind) => [kind, kindWord(kind)]))}
+            ${choice("type", t("Type"), Object.entries(kinds()))}
             <${Field} label=${t("From (UTC)")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
             <${Field} label=${t("To (UTC)")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
           </form>
@@ -111,8 +110,10 @@ export function Messages({ account, query }) {
                   [t("Content"), (row) =>
                     html`<span class="clip">${contentOf(row)}</span>`, "wide"],
                   [t("Status"), (row) =>
-                    html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}><${Why}
-                      row=${row} />`, "state"],
+                    html`
+                      <${MessageState} status=${farthest(row)} />
+                      <${Why} row=${row} />
+                    `, "state"],
                   ...(lines.data?.length === 1
                     ? []
                     : [[t("Line"), (row) =>
@@ -189,7 +190,7 @@ export function Message({ account, message: id }) {
     return html`
       <div class="stack">
         <${Head} back=${back} title=${chatName(data.to, names)} text=${line?.name}>
-          <${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>
+          <${MessageState} status=${farthest(data)} />
               ${data.status === "queued" && html`<${Work} kind="danger" run=${cancel}>${t("Cancel")}</${Work}>`}
               ${canSendAgain(data) && html`<${Work} run=${again}>${t("Send again")}</${Work}>`}
             </${Head}>

@@ -219,7 +219,7 @@ function Recipients({ found, error, faults, columns, to, setTo, good }) {
   const left = [...faults].toSorted(([a], [b]) => a.number - b.number);
   return html`
     <${Card} title=${t("Recipients")}>
-      <div class="pad"><div class="stack tight">
+      <div class="pad stack tight">
         <${Select} label=${t("Column with the numbers")} value=${String(to)} options=${columns}
           onChange=${({ target }) => setTo(Number(target.value))} />
         <div role="status">
@@ -237,7 +237,7 @@ function Recipients({ found, error, faults, columns, to, setTo, good }) {
             found.repeated,
           )
         }</p>`}
-      </div></div>
+      </div>
       ${left.length > 0 && html`
         <${Table} caption=${t("Rows that are left out")} rows=${left.slice(0, FAULTS_SHOWN)} keyOf=${([row]) =>
           row.number}

@@ -3,7 +3,7 @@ import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useApi, usePage } from "../live.js";
-import { Ask, Card, Dialog, Field, Form, Head, Loaded, TablePage, timeAt, toast } from "../ui.js";
+import { Ask, Card, Field, Form, FormDialog, Head, Loaded, TablePage, timeAt, toast } from "../ui.js";
 import { phone } from "../words.js";
 
 const LIMIT = 50;
@@ -75,17 +75,15 @@ function Erase({ account }) {
       <p class="soft">${t(
         "Permanently erases everything stored about a number. Messages remain as empty records, and an opt-out remains.",
       )}</p>
-      <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} button=${t(
-        "Erase permanently",
-      )} danger>${() =>
-        html`
-          <${Field} label=${t("Number")} name="erased" inputmode="tel" required placeholder="447700900123" />
-        `}</${Form}>
+      <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} danger
+        button=${t("Erase permanently")}>${() =>
+          html`
+            <${Field} label=${t("Number")} name="erased" inputmode="tel" required placeholder="447700900123" />
+          `}</${Form}>
       ${asked !== null && html`
-        <${Dialog} title=${t("Erase all data of {name}?", { name: phone(asked.erased) })} close=${close}>
-          <p>${t("Its messages, events and files cannot be recovered.")}</p>
-          <${Form} submit=${erase} button=${t("Erase permanently")} danger cancel=${close}>${() => ""}</${Form}>
-          </${Dialog}>
+        <${FormDialog} title=${t("Erase all data of {name}?", { name: phone(asked.erased) })} close=${close}
+          submit=${erase} button=${t("Erase permanently")} danger>${() =>
+            html`<p>${t("Its messages, events and files cannot be recovered.")}</p>`}</${FormDialog}>
       `}
       </${Card}>
   `;

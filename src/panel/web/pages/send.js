@@ -4,8 +4,8 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useLines } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Choice, Empty, Field, Form, Head, Loaded, Select, toast, usePost } from "../ui.js";
-import { farthest, messageKind, messageWord, phone } from "../words.js";
+import { Card, Choice, Empty, Field, Form, Head, Loaded, Select, toast, usePost } from "../ui.js";
+import { farthest, MessageState, phone } from "../words.js";
 
 export function Send({ account }) {
   const lines = useLines(account);
@@ -96,10 +96,9 @@ function HomeCountry({ account }) {
 }
 
 function Sent({ account, id }) {
-  const message = useApi(account, `/messages/${id}`, ["messages"]);
-  const { data } = message;
-  return html`<li><a class="grow break" href=${href(`/accounts/${account}/messages/${id}`)}>${
-    data ? phone(data.to) : id
-  }</a>
-    ${data && html`<${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>`}</li>`;
+  const { data } = useApi(account, `/messages/${id}`, ["messages"]);
+  return html`
+    <li><a class="grow break" href=${href(`/accounts/${account}/messages/${id}`)}>${data ? phone(data.to) : id}</a>
+      ${data && html`<${MessageState} status=${farthest(data)} />`}</li>
+  `;
 }

@@ -4,8 +4,8 @@ import { html, useState } from "../html.js";
 import { said, t, when } from "../i18n.js";
 import { useApi, useData, useEvery, useLoad } from "../live.js";
 import { go, setQuery } from "../router.js";
-import { Ask, Badge, Card, Empty, Field, FormButton, Head, Loaded, Pager, Select, Time, toast, Work } from "../ui.js";
-import { deliveryKind, deliveryWord, webhookKind, webhookWord } from "../words.js";
+import { Ask, Card, Empty, Field, FormButton, Head, Loaded, Pager, Select, Time, toast, Work } from "../ui.js";
+import { DeliveryState, deliveryWord, WebhookState } from "../words.js";
 import { chosenEvents, delivery, DeliveryFields, EventChoice, NewSecret } from "./webhooks.js";
 
 const DELIVERY_STATES = ["pending", "delivered", "failed"];
@@ -33,8 +33,8 @@ export function Webhook({ account, webhook: id, query }) {
     html`
       <div class="stack">
         <${Head} back=${back} title=${data.url}>
-          <${Badge} kind=${webhookKind(data)}>${webhookWord(data)}</${Badge}>
-            <${Work} kind="primary" run=${test}>${t("Send test event")}</${Work}>
+          <${WebhookState} webhook=${data} />
+          <${Work} kind="primary" run=${test}>${t("Send test event")}</${Work}>
             <${Work} run=${() => change({ active: !data.active })}>${data.active
               ? t("Turn off")
               : t("Turn on")}</${Work}>
@@ -119,10 +119,11 @@ function Delivery({ account, row, again }) {
     <li>
       <div class="grow stack tight">
         <div class="row"><strong class="mono">${row.event}</strong>
-          <${Badge} kind=${deliveryKind(row.status)}>${deliveryWord(row.status)}</${Badge}>
+          <${DeliveryState} status=${row.status} />
           <span class="soft small">${last && (last.status ?? said(last.error))}</span>
           <span class="grow"></span><${Time} at=${row.createdAt} /></div>
-        <details><summary class="small soft">${t("Attempts")} (${row.attempts.length})</summary>
+        <details>
+          <summary class="small soft">${t("Attempts")} (${row.attempts.length})</summary>
           <ul class="stack tight small">
           ${row.attempts.map(({ at, status, durationMs, error }) =>
             html`
@@ -131,10 +132,12 @@ function Delivery({ account, row, again }) {
             `
           )}
           ${row.nextAttemptAt &&
-            html`<li>${t("Next attempt: {time}", { time: when(row.nextAttemptAt) })}</li>`}</ul></details>
+            html`<li>${t("Next attempt: {time}", { time: when(row.nextAttemptAt) })}</li>`}</ul>
+        </details>
         <details onToggle=${({ target }) => setOpen(target.open)}><summary class="small soft">${t("Payload")}</summary>
           ${isOpen && html`<${Payload} account=${account} event=${row.eventId} />`}</details>
-      </div><${Work} kind="small" run=${again}>${t("Redeliver")}</${Work}></li>
+      </div>
+      <${Work} kind="small" run=${again}>${t("Redeliver")}</${Work}></li>
   `;
 }
 

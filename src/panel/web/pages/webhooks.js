@@ -5,7 +5,7 @@ import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
 import { go, useDialog } from "../router.js";
 import { Badge, Field, FormDialog, Head, rowLink, SecretDialog, Select, TableCard, timeAt, usePost } from "../ui.js";
-import { webhookKind, webhookWord } from "../words.js";
+import { WebhookState } from "../words.js";
 
 export function Webhooks({ account }) {
   const webhooks = useApi(account, "/webhooks", ["webhooks"]);
@@ -43,7 +43,7 @@ function State({ account, webhook }) {
   const isRetrying = webhook.active && !webhook.failingSince && pending.data?.[0]?.attempts.length > 0;
   return isRetrying
     ? html`<${Badge} kind="warn">${t("retrying")}</${Badge}>`
-    : html`<${Badge} kind=${webhookKind(webhook)}>${webhookWord(webhook)}</${Badge}>`;
+    : html`<${WebhookState} webhook=${webhook} />`;
 }
 
 function NewWebhook({ account, close }) {
