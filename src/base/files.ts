@@ -52,12 +52,6 @@ export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }
 
-/** Runs with a temporary file, which is removed afterwards, as by `removedAtExit`. */
-export async function temporarily<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
-  using _ = removedAtExit(path);
-  return await run(path);
-}
-
 /** Removes a file or folder, if it is there, with its contents: when it is disposed of, or else when the process exits. */
 export function removedAtExit(path: string): Disposable {
   const remove = () => {

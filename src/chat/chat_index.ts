@@ -73,18 +73,18 @@ export function makeChatIndex({ kv, network }: ChatIndexDeps) {
     { lineId, accountId }: InLine,
     { address, number = null }: { address: string; number?: string | null },
   ) {
+    const readWith = (other: string | null) => OpenChat.read(kv, lineId, { accountId, address, other });
     if (address.endsWith("@lid")) {
       if (number === null) {
-        const chat = await OpenChat.read(kv, lineId, { accountId, address, other: null });
+        const chat = await readWith(null);
         if (chat.record.number !== null) return chat;
       }
-      const other = number ?? await network.numberOf(lineId, address);
-      return await OpenChat.read(kv, lineId, { accountId, address, other });
+      return await readWith(number ?? await network.numberOf(lineId, address));
     }
-    const chat = await OpenChat.read(kv, lineId, { accountId, address, other: null });
+    const chat = await readWith(null);
     if (address.includes("@") || chat.record.lid !== null) return chat;
     const lid = await network.lidOf(lineId, address);
-    return lid === null ? chat : await OpenChat.read(kv, lineId, { accountId, address, other: lid });
+    return lid === null ? chat : await readWith(lid);
   }
 
   /** Resolves to all addresses of the person that the line knows. */

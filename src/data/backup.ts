@@ -10,8 +10,8 @@ import {
   giveToOwner,
   isDiskFull,
   readUpTo,
+  removedAtExit,
   syncFolder,
-  temporarily,
   unlessMissing,
   writeAll,
 } from "../base/files.ts";
@@ -116,14 +116,13 @@ async function withoutName<T>(
   run: (file: Deno.FsFile, opened: <Opened>(open: (path: string) => Opened) => Promise<Opened>) => Promise<T>,
 ): Promise<T> {
   await unlessMissing(Deno.remove(path));
-  return await temporarily(path, async () => {
-    using file = await Deno.open(path, { createNew: true, read: true, write: true, mode: 0o600 });
-    return await run(file, async (open) => {
-      const opened = open(path);
-      // Windows removes no open file: there it is removed at the end.
-      await Deno.remove(path).catch(() => {});
-      return opened;
-    });
+  using _ = removedAtExit(path);
+  using file = await Deno.open(path, { createNew: true, read: true, write: true, mode: 0o600 });
+  return await run(file, async (open) => {
+    const opened = open(path);
+    // Windows removes no open file: there it is removed at the end.
+    await Deno.remove(path).catch(() => {});
+    return opened;
   });
 }
 
@@ -244,24 +243,23 @@ async function writeWhole<T>(
   // Always a new file, never the target of a link at this path.
   await unlessMissing(Deno.remove(unfinished));
   (await Deno.open(unfinished, { createNew: true, write: true, mode: 0o600 })).close();
-  return await temporarily(unfinished, async () => {
-    try {
-      const result = await write(unfinished);
-      await sync(unfinished);
-      await Deno.rename(unfinished, file);
-      await syncFolder(dirname(file)).catch(async (error) => {
-        // A failure leaves no file that looks whole.
-        await Deno.remove(file);
-        throw error;
-      });
-      return result;
-    } catch (error) {
-      if (error instanceof OperatorError || error instanceof StoreError) throw error;
-      const failure = engine.storeError(error);
-      const isFull = failure instanceof StoreError && failure.code === "full";
-      throw isFull ? new BackupError(`there is no space left for ${file}`) : failure;
-    }
-  });
+  using _ = removedAtExit(unfinished);
+  try {
+    const result = await write(unfinished);
+    await sync(unfinished);
+    await Deno.rename(unfinished, file);
+    await syncFolder(dirname(file)).catch(async (error) => {
+      // A failure leaves no file that looks whole.
+      await Deno.remove(file);
+      throw error;
+    });
+    return result;
+  } catch (error) {
+    if (error instanceof OperatorError || error instanceof StoreError) throw error;
+    const failure = engine.storeError(error);
+    const isFull = failure instanceof StoreError && failure.code === "full";
+    throw isFull ? new BackupError(`there is no space left for ${file}`) : failure;
+  }
 }
 
 async function sync(path: string): Promise<void> {

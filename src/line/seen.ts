@@ -164,23 +164,16 @@ interface UnreadDeps {
 }
 
 /** Finds the received messages of a chat that are still unread. */
-export class Unread {
-  readonly #deps: UnreadDeps;
-
-  constructor(deps: UnreadDeps) {
-    this.#deps = deps;
-  }
-
+export function makeUnread({ kv, clock, chats: index }: UnreadDeps) {
   /**
    * Returns the message with this id, or, if that is null, all messages since the chat was last read. `chats`
    * are the possible names of the chat. `done` records that they were read. Throws Problem not_found for a
    * message that is not in the chat.
    */
-  async of(
+  async function of(
     lineId: string,
     { chats, networkId }: { chats: readonly string[]; networkId: string | null },
   ): Promise<{ messages: ReadMessage[]; done(): Promise<void> }> {
-    const { clock, kv, chats: index } = this.#deps;
     const { value: line } = await kv.get(lineKeys.line(lineId));
     // What another number of the line received is not read by the present one.
     const { numberSince = 0 } = line ?? {};
@@ -188,14 +181,14 @@ export class Unread {
       if (line) await index.read({ lineId, accountId: line.accountId }, chatOf(chats[0]!), upTo);
     };
     if (networkId !== null) {
-      const { messages, order } = await this.#one(lineId, { chats, networkId, since: numberSince });
+      const { messages, order } = await one(lineId, { chats, networkId, notBefore: numberSince });
       return { messages, done: () => read(order) };
     }
     const now = clock.now();
     const found: (ReadMessage & { at: number })[] = [];
     for (const chat of chats) {
       const readAt = (await kv.get(lineKeys.chatRead(lineId, chat))).value ?? 0;
-      found.push(...await Array.fromAsync(this.#since(lineId, chat, Math.max(readAt, numberSince))));
+      found.push(...await Array.fromAsync(since(lineId, chat, Math.max(readAt, numberSince))));
     }
     const newest = found.sort((a, b) => a.at - b.at).slice(-MOST_AT_ONCE);
     const change = new Change();
@@ -209,13 +202,13 @@ export class Unread {
     };
   }
 
-  async #one(
+  async function one(
     lineId: string,
-    { chats, networkId, since }: { chats: readonly string[]; networkId: string; since: number },
+    { chats, networkId, notBefore }: { chats: readonly string[]; networkId: string; notBefore: number },
   ): Promise<{ messages: ReadMessage[]; order: number }> {
     for (const chat of chats) {
-      const { value } = await this.#deps.kv.get(lineKeys.seen(lineId, chat, networkId));
-      if (value === null || seenAt(value) < since) continue;
+      const { value } = await kv.get(lineKeys.seen(lineId, chat, networkId));
+      if (value === null || seenAt(value) < notBefore) continue;
       const from = seenFrom(value);
       const messages = from === ME ? [] : [{ chat, networkId, participant: from }];
       return { messages, order: orderOfSeen(value) };
@@ -223,10 +216,12 @@ export class Unread {
     throw notFound("message in this chat");
   }
 
-  async *#since(lineId: string, chat: string, readAt: number): AsyncGenerator<ReadMessage & { at: number }> {
-    for await (const row of this.#deps.kv.list({ prefix: lineKeys.seenOfChat(lineId, chat) }, { limit: ROWS_READ })) {
+  async function* since(lineId: string, chat: string, readAt: number): AsyncGenerator<ReadMessage & { at: number }> {
+    for await (const row of kv.list({ prefix: lineKeys.seenOfChat(lineId, chat) }, { limit: ROWS_READ })) {
       const [at, from] = [seenAt(row.value), seenFrom(row.value)];
       if (at >= readAt && from !== ME) yield { chat, networkId: String(row.key.at(-1)), participant: from, at };
     }
   }
+
+  return { of };
 }

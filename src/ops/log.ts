@@ -91,13 +91,11 @@ const GRAVE = /^\{"level":[456]0,/;
 class Recent {
   readonly #all: string[] = [];
   readonly #grave: string[] = [];
-  #count = 0;
-  #graveCount = 0;
 
   add(entry: string): void {
     if (entry.length > LONGEST_KEPT) return;
-    if (GRAVE.test(entry)) this.#grave[this.#graveCount++ % KEPT_GRAVE] = entry;
-    else this.#all[this.#count++ % KEPT] = entry;
+    const [kept, most] = GRAVE.test(entry) ? [this.#grave, KEPT_GRAVE] : [this.#all, KEPT];
+    if (kept.push(entry) > most) kept.shift();
   }
 
   entries(): string[] {

@@ -25,11 +25,11 @@ export interface ApiOptions extends Pick<ServicesDeps, "network" | "accepted" | 
 }
 
 /** Returns access to whichever processes on the shared store hold the lines and webhooks. */
-function anyProcess({ kv, bell, runtime, data: { seal } }: Context) {
+function anyProcess(context: Context) {
   return {
-    live: makeRemoteLines(makeAsk({ kv, bell, seal, runtime })),
-    webhookOwner: makeRemoteWebhooks(bell),
-    claims: makeClaims(kv),
+    live: makeRemoteLines(makeAsk({ ...context, seal: context.data.seal })),
+    webhookOwner: makeRemoteWebhooks(context.bell),
+    claims: makeClaims(context.kv),
   };
 }
 

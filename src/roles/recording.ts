@@ -20,55 +20,48 @@ import { removePanelRows } from "../panel/sweep.ts";
 
 /** Returns a recorder that writes through the given store. */
 export function recorderOn(
-  { events, names, media, runtime, metrics }: Context,
+  context: Context,
   { kv, network }: { kv: Kv; network: Pick<Network, "lidOf" | "numberOf"> },
 ): Recorder {
   return new Recorder({
+    ...context,
     kv,
     chats: makeChatIndex({ kv, network }),
-    events,
-    sessionName: names.of,
-    files: media,
-    runtime,
-    recorded: measuredMoves(metrics, runtime.clock),
+    sessionName: context.names.of,
+    files: context.media,
+    recorded: measuredMoves(context.metrics, context.runtime.clock),
   });
 }
 
 export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "numberOf">): OptOuts {
-  const { kv, runtime, bell, events, data: { callers } } = context;
+  const { kv, runtime, data: { callers } } = context;
   return makeOptOuts({
-    kv,
+    ...context,
     clock: runtime.clock,
-    events,
     recorder: recorderOn(context, { kv, network }),
     linesOf: (accountId) => lineIdsOf(kv, accountId),
     chats: makeChatIndex({ kv, network }),
     wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
-    bell,
   });
 }
 
 export async function makeSessions(context: Context, network: Network): Promise<MakeSession> {
   const { LineSession } = await import("../line/line_session.ts");
-  const { runtime, bell, media: files, links, events, lookups, safeFetch, names } = context;
-  const { callers, seal } = context.data;
+  const { runtime, media: files, data: { callers, seal } } = context;
   const shared = {
-    runtime,
-    bell,
+    ...context,
     files,
-    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
-    sessionName: names.of,
+    fetchPreview: makeFetchPreview({ ...context, clock: runtime.clock }),
+    sessionName: context.names.of,
     plan: async (accountId: string) => (await callers.of(accountId))?.plan ?? DEFAULT_PLANS[0]!,
     optOuts: optOutsOn(context, network),
-    events,
-    media: makeMediaIngest({ media: files, links, runtime }),
+    media: makeMediaIngest(context),
     seal,
-    lookups,
     network,
   };
   return (kv, line, changed) => {
     const recorder = recorderOn(context, { kv, network });
-    const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files, recorder });
+    const fetchAttachment = makeFetchAttachment({ ...context, kv, files, recorder });
     return new LineSession(
       { ...shared, kv, chats: makeChatIndex({ kv, network }), recorder, fetchAttachment },
       line,
@@ -83,19 +76,16 @@ export async function upkeepWork(
   { kv, network }: { kv: Kv; network: Network },
 ): Promise<SweepWork> {
   const { sweepWork } = await import("../ops/sweep_work.ts");
-  const { runtime, bell, media, diskShares, events, config } = context;
+  const { config: { mediaDisk, eventDays, eventBytes, historyDays } } = context;
   return sweepWork({
+    ...context,
     kv,
     sweepChunks: context.kv.sweepChunks,
-    runtime,
-    bell,
-    media,
-    shares: diskShares,
-    mediaBytes: config.mediaDisk,
-    events,
-    eventDays: config.eventDays,
-    eventBytes: config.eventBytes,
-    historyDays: config.historyDays,
+    shares: context.diskShares,
+    mediaBytes: mediaDisk,
+    eventDays,
+    eventBytes,
+    historyDays,
     network,
     recorder: recorderOn(context, { kv, network }),
     removeAbove: (accountId) => removePanelRows(kv, accountId),

@@ -52,23 +52,19 @@ function soleWorker(context: Context): WorkerPart {
 }
 
 function makeSupervisor(context: Context, network: Network, holder: Holder<Line>): Supervisor {
-  const { kv, runtime, bell, changes, data: { callers } } = context;
-  const plansChanged = () => callers.plansChanged();
+  const plansChanged = () => context.data.callers.plansChanged();
   const sessions = async () => (await import("./recording.ts")).makeSessions(context, network);
-  return new Supervisor({ kv, runtime, bell, changes, holder, plansChanged, sessions });
+  return new Supervisor({ ...context, holder, plansChanged, sessions });
 }
 
 function dispatcherOf(context: Context, holder: Holder<WebhookRow>): Dispatcher {
-  const { kv, events, runtime, metrics, bell, emulation, data: { seal } } = context;
-  const measured = measuredWebhooks(context.safeFetch, metrics);
+  const { kv, runtime, emulation, data: { seal } } = context;
+  const measured = measuredWebhooks(context.safeFetch, context.metrics);
   const safeFetch = emulation ? withEmulatedDelivery(measured, emulation, runtime.clock) : measured;
   return new Dispatcher({
-    kv,
-    events,
-    runtime,
+    ...context,
     target: urlTarget({ safeFetch, runtime }),
     seal,
-    bell,
     formats: formatsOn(kv),
     holder,
   });
@@ -89,12 +85,13 @@ function upkeepOf(context: Context, options: { kv: Kv; network: Network }): Serv
 }
 
 function addWorkerGauges(
-  { metrics, kv, media, runtime, queuedCount }: Context,
+  context: Context,
   { network, supervisor, dispatcher }: Omit<WorkerPart, "services">,
 ): void {
+  const { metrics, media } = context;
   const webhookAttemptsWaiting = () => dispatcher.waiting();
   metrics.gauge("paloma_media_bytes", "Files on the data folder's disk", () => media.bytes?.() ?? 0);
-  addGauges(metrics, { kv, runtime, network, lines: supervisor, queuedCount, webhookAttemptsWaiting });
+  addGauges(metrics, { ...context, network, lines: supervisor, webhookAttemptsWaiting });
 }
 
 /** The only lease of its kind, which has no rows: its holder runs the sweeps, which write nothing once it is lost. */
@@ -113,7 +110,7 @@ async function sharedWorker(context: Context): Promise<WorkerPart> {
     import("../cluster/member.ts"),
     import("../line/remote.ts"),
   ]);
-  const { kv, bell, changes, runtime, metrics, openNetwork, place } = context;
+  const { kv, bell, changes, runtime, metrics, openNetwork } = context;
   let parts: Omit<WorkerPart, "services"> | null = null;
   let upkeep: Service | null = null;
 
@@ -143,10 +140,8 @@ async function sharedWorker(context: Context): Promise<WorkerPart> {
     drop: endUpkeep,
   });
   const member = new Member({
+    ...context,
     kv: context.data.kv,
-    runtime,
-    bell,
-    place,
     leases: [lines, webhooks, upkeeps],
     setBack: () => noteSetback(kv, runtime),
   });
@@ -175,14 +170,9 @@ async function sharedWorker(context: Context): Promise<WorkerPart> {
     await ending?.stop();
   }
 
-  const answers = makeLineAnswers({
-    kv,
-    bell,
-    seal: context.data.seal,
-    runtime,
-    supervisor,
-    answersFor: (lineId) => lines.storeOf(lineId) !== null,
-  });
+  const { seal } = context.data;
+  const answersFor = (lineId: string) => lines.storeOf(lineId) !== null;
+  const answers = makeLineAnswers({ ...context, seal, supervisor, answersFor });
   // Services stop in reverse: `member` before the supervisor, so that other processes take over while the rest stops.
   return { ...parts, services: [makeTimeKeeper(kv, runtime), supervisor, dispatcher, answers, member, changes] };
 }

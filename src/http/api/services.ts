@@ -16,7 +16,7 @@ import type { SessionNames } from "../../line/line_row.ts";
 import type { LiveLines } from "../../line/live.ts";
 import type { Lookups } from "../../line/lookups.ts";
 import { References } from "../../line/references.ts";
-import { Unread } from "../../line/seen.ts";
+import { makeUnread } from "../../line/seen.ts";
 import type { DiskShares, SharedMediaStore } from "../../media/fair_shares.ts";
 import type { MediaLinks } from "../../media/signed_link.ts";
 import { makeServeFile, makeServeMedia } from "../../media/serve.ts";
@@ -123,7 +123,7 @@ export function makeServices(deps: ServicesDeps) {
     amendments: makeAmendments(deps),
     tallyOf: makeTallyOf(kv),
     forecast: makeForecast({ kv, clock, callers }),
-    unread: new Unread({ kv, clock, chats }),
+    unread: makeUnread({ kv, clock, chats }),
     chatHistory: new ChatHistory({ kv, chats }),
     quotaView: makeQuotaView({ kv, clock }),
     uploads: makeUploads(deps),

@@ -28,22 +28,28 @@ export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "l
   const pools = servers.urls.map((one) => openPool(one, (client) => servers.assertWritable(client), runtime));
   const connect = servers.firstWritable(pools.map((pool) => pool.connect));
 
+  /** Runs with a connection. One that failed is closed: it may still be in a transaction. Throws as `query` does. */
+  async function withClient<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await connect();
+    let failure: unknown;
+    try {
+      return await run(client);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      client.release(failure !== undefined);
+      if (isOfOtherServer(failure)) { for (const pool of pools) pool.dropIdle(); }
+    }
+  }
+
   return {
     /** Returns a connection for several statements, which must be released. Throws as `query` does. */
     connect,
+    withClient,
     /** Runs one statement. Throws the errors of the server and of its client unchanged. */
     async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<Row[]> {
-      const client = await connect();
-      let failure: unknown;
-      try {
-        return (await client.query<Row>(sql, values)).rows;
-      } catch (error) {
-        failure = error;
-        throw error;
-      } finally {
-        client.release(failure !== undefined);
-        if (isOfOtherServer(failure)) { for (const pool of pools) pool.dropIdle(); }
-      }
+      return (await withClient((client) => client.query<Row>(sql, values))).rows;
     },
     async end() {
       await Promise.all(pools.map((pool) => pool.end()));

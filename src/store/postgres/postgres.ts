@@ -67,17 +67,7 @@ interface Answer {
 export async function openPostgres(url: string, { runtime }: { runtime: Runtime }): Promise<ChunkedKv> {
   const connections = makeConnections(url, runtime);
   try {
-    await guarded(async () => {
-      const client = await connections.connect();
-      let isMade = false;
-      try {
-        await prepareSchema(client);
-        isMade = true;
-      } finally {
-        // A client that has failed may still be in a transaction.
-        client.release(!isMade);
-      }
-    });
+    await guarded(() => connections.withClient(prepareSchema));
   } catch (error) {
     await connections.end();
     throw error;

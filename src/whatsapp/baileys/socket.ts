@@ -45,7 +45,7 @@ import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeMoves } from "./outgoing/moves.ts";
 import { takeRetryReceipts } from "./outgoing/resends.ts";
-import { Sender } from "./outgoing/sender.ts";
+import { makeSender, type Sender } from "./outgoing/sender.ts";
 import { makeRestrictions, type Restrictions } from "./outgoing/restrictions.ts";
 import { identityOf, ownJids, ownName } from "./jids.ts";
 import { countLogin } from "./repairs/handshake.ts";
@@ -259,7 +259,7 @@ function openParts(
   const addressing = makeAddressing(() => socket.signalRepository.lidMapping, auth.creds, newLid);
   const moved = (chat: string, lid: string) => told({ kind: "person", id: null, chat, lid });
   const moves = makeMoves({ socket, keys: auth.keys, addressing, devices, moved, runtime });
-  const sender = new Sender({
+  const sender = makeSender({
     lineId,
     addressing,
     moves,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { chatsOn } from "../../support/chats.ts";
-import { makeSweepSeen, MAX_MESSAGE_AGE_MS, Unread } from "../../../src/line/seen.ts";
+import { makeSweepSeen, makeUnread, MAX_MESSAGE_AGE_MS } from "../../../src/line/seen.ts";
 import { newLine } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
@@ -77,7 +77,7 @@ Deno.test("what came in since a chat was last read is unread, but not what the l
   await kv.commit(change.set(lineKeys.chatRead("ses_1", chat), NOW + 2));
   const clock = { now: () => NOW + 10, after: () => () => {} };
   const unread = async () => {
-    const { messages } = await new Unread({ kv, clock, chats: chatsOn(kv) }).of("ses_1", {
+    const { messages } = await makeUnread({ kv, clock, chats: chatsOn(kv) }).of("ses_1", {
       chats: [chat],
       networkId: null,
     });
@@ -87,7 +87,7 @@ Deno.test("what came in since a chat was last read is unread, but not what the l
   await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...line, numberSince: NOW + 4 }));
   assert.deepEqual(await unread(), ["IN4"]);
   const one = (networkId: string) =>
-    new Unread({ kv, clock, chats: chatsOn(kv) }).of("ses_1", { chats: [chat], networkId });
+    makeUnread({ kv, clock, chats: chatsOn(kv) }).of("ses_1", { chats: [chat], networkId });
   assert.deepEqual((await one("IN4")).messages, [{ chat, networkId: "IN4", participant: null }]);
   await assert.rejects(one("IN3"), { code: "not_found" });
 });

@@ -45,50 +45,46 @@ interface Encryption {
 /** The message was prepared for an address that is not the recipient's any more. */
 const MOVED: Unsent = { kind: "hold", detail: "The recipient's address has changed." };
 
-export class Sender {
-  readonly #deps: SenderDeps;
-  readonly relay: Relay;
+export type Sender = ReturnType<typeof makeSender>;
 
-  constructor(deps: SenderDeps) {
-    this.#deps = deps;
-    this.relay = new Relay(deps);
-  }
+export function makeSender(deps: SenderDeps) {
+  const { socket, groups, recipients, addressing, timers, devices, seal, ahead, auth, lineId, isOpen, runtime } = deps;
+  const relay = new Relay(deps);
 
   /** As specified by `Connection.prepare`. Never rejects. */
-  async prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared> {
-    const { isOpen, groups, addressing, seal, lineId, runtime } = this.#deps;
+  async function prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared> {
     if (!isOpen()) return OFFLINE;
     try {
-      const jid = await this.#recipientOf(message.to);
+      const jid = await recipientOf(message.to);
       if (jid === null) {
         return { kind: "refused", code: "number_not_registered", detail: `${message.to} is not on WhatsApp.` };
       }
       if (isJidGroup(jid)) await groups.metadata(jid);
-      const audience = await this.#audienceOf(message);
+      const audience = await audienceOf(message);
       if (jid === STATUS_CHAT && audience.length === 0) {
         return { kind: "refused", code: "number_not_registered", detail: "Nobody in the audience has an account." };
       }
-      const tools = await this.#encodeTools(jid, signal);
+      const tools = await encodeTools(jid, signal);
       const content = await encode(message, tools);
-      const reached = await this.#reach(jid);
+      const reached = await reach(jid);
       const { promise: leaving, resolve: leaves } = Promise.withResolvers<void>();
-      let ahead: Encryption | undefined;
+      let encryption: Encryption | undefined;
       return {
         kind: "ready",
         keep: (change) => {
           const sent = { networkId: message.networkId, chat: jid, message: content };
           keepSent(change, sent, { seal, lineId, now: runtime.clock.now() });
         },
-        type: () => this.#type(jid),
+        type: () => showTyping(jid),
         leavesNext: async () => {
-          if (reached && isOpen()) ahead ??= this.#encryptAhead({ jid, reached }, content, leaving);
-          await ahead?.waiting;
+          if (reached && isOpen()) encryption ??= encryptAhead({ jid, reached }, content, leaving);
+          await encryption?.waiting;
         },
         send: async () => {
           leaves();
-          await ahead?.encrypted;
+          await encryption?.encrypted;
           if (isLidUser(jid) && await addressing.of(jid) !== jid) return MOVED;
-          return await this.relay.send({ jid, me: tools.me, audience }, message, content);
+          return await relay.send({ jid, me: tools.me, audience }, message, content);
         },
       };
     } catch (error) {
@@ -97,23 +93,20 @@ export class Sender {
     }
   }
 
-  async #recipientOf(to: string): Promise<string | null> {
-    const { recipients, addressing } = this.#deps;
+  async function recipientOf(to: string): Promise<string | null> {
     if (isJidGroup(to) || to === STATUS_CHAT) return to;
     const jid = /^\d+$/.test(to) ? await recipients.jidOf(to) : jidNormalizedUser(to);
     return jid === null ? null : await addressing.of(jid);
   }
 
   /** JIDs of the people in a post's audience who have an account, by LID; empty for a message to a chat. */
-  async #audienceOf({ body }: Outgoing): Promise<string[]> {
+  async function audienceOf({ body }: Outgoing): Promise<string[]> {
     if (body.kind !== "status") return [];
-    const { recipients, addressing } = this.#deps;
     const jids = await recipients.jidsOf(body.audience);
     return await addressing.byLid([...jids.values()].filter((jid) => jid !== null));
   }
 
-  async #encodeTools(chat: string, signal: AbortSignal): Promise<EncodeTools> {
-    const { socket, groups, timers, addressing, lineId, source, upload, inspect, runtime } = this.#deps;
+  async function encodeTools(chat: string, signal: AbortSignal): Promise<EncodeTools> {
     const { id, lid } = socket.authState.creds.me!;
     const group = isJidGroup(chat) ? await groups.metadata(chat) : null;
     const isByLid = group ? group.addressingMode === "lid" : isLidUser(chat);
@@ -122,10 +115,10 @@ export class Sender {
       me: jidNormalizedUser(isByLid && lid ? lid : id),
       timer: group ? { seconds: group.ephemeralDuration ?? 0, setAt: 0 } : await timers.of(chat),
       mentioned: async (jids) => group && isByLid ? await addressing.byLid(jids) : [...jids],
-      original: (networkId) => source({ lineId, networkId }),
-      source,
-      upload,
-      inspect,
+      original: (networkId) => deps.source({ lineId, networkId }),
+      source: deps.source,
+      upload: deps.upload,
+      inspect: deps.inspect,
       runtime,
       signal,
     };
@@ -135,8 +128,7 @@ export class Sender {
    * Makes the queries of a departure in advance. If that fails, the library repeats them and its outcome counts.
    * Resolves to the devices of a person, if they were reached.
    */
-  async #reach(jid: string): Promise<Reached | null> {
-    const { socket, groups, devices, runtime } = this.#deps;
+  async function reach(jid: string): Promise<Reached | null> {
     try {
       if (jid === STATUS_CHAT) return null; // the key of a post is sent to its audience with the post
       if (!isJidGroup(jid)) return await reachPerson(socket, jid, devices);
@@ -152,12 +144,11 @@ export class Sender {
    * Encrypts what the library will ask for. If that fails, or the library asks for something else, it encrypts by
    * itself.
    */
-  #encryptAhead(
+  function encryptAhead(
     { jid: destinationJid, reached: { theirs, own } }: { jid: string; reached: Reached },
     message: proto.IMessage,
     leaving: Promise<void>,
   ): Encryption {
-    const { ahead, auth, runtime } = this.#deps;
     const { messageContextInfo } = message;
     const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -175,11 +166,12 @@ export class Sender {
   }
 
   /** Shows "typing". Phones end it when the message arrives, or after some seconds. */
-  #type(jid: string): void {
-    const { socket, runtime, isOpen } = this.#deps;
+  function showTyping(jid: string): void {
     if (!isOpen() || jid === STATUS_CHAT) return;
     void detached(socket.sendPresenceUpdate("composing", jid), (failure) => {
       runtime.log.debug(failure, "typing could not be shown");
     });
   }
+
+  return { prepare, relay };
 }
