@@ -4,14 +4,14 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
-import { type LinkedLine, onStage, type Stage, type StageOptions } from "../support/stage.ts";
+import { type LinkedLine, onSharedStage, onStage, type Run, type Stage, type StageOptions } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
-const ANA = "4917000000001";
 const REMOVED = "This device was removed from the account's linked devices.";
 
 interface Scene extends Stage {
   line: LinkedLine;
+  customer: string;
   /** Causes the fault on the line, while a text of the other line is on its way. */
   cause(fault: { kind: string; [option: string]: unknown }): Promise<void>;
   /** Ends what still holds of the line's faults. */
@@ -22,23 +22,27 @@ interface Scene extends Stage {
   arrives(text: string): Promise<Json>;
 }
 
-function onFault(name: string, run: (scene: Scene) => Promise<void>, options: StageOptions = {}): void {
-  onStage(name, async (stage) => {
-    await stage.addPhone(ANA);
-    const [line, other] = await Promise.all([stage.linkLine("4915100000001"), stage.linkLine("4915100000002")]);
+const onSharedLine = onSharedStage("faults of a line");
+
+function onFault(name: string, run: (scene: Scene) => Promise<void>, options?: StageOptions): void {
+  const play: Run = async (stage, [first, second, customer]) => {
+    await stage.addPhone(customer);
+    const [line, other] = await Promise.all([stage.linkLine(first), stage.linkLine(second)]);
     const meanwhile: Promise<void>[] = [];
     const scene: Scene = {
       ...stage,
       line,
+      customer,
       async cause(fault) {
         await stage.control.call("POST", "/faults", { line: line.number, ...fault });
-        meanwhile.push(flows(stage, other, `the other line lives on, ${meanwhile.length}`));
+        const text = `the other line lives on, ${meanwhile.length}`;
+        meanwhile.push(flows(stage, other, { customer, text }));
       },
       lift: async () => void await stage.control.call("DELETE", `/faults/${line.number}`),
-      send: (text) => stage.sendText(line, ANA, text),
+      send: (text) => stage.sendText(line, customer, text),
       async arrives(text) {
-        await stage.arrival(ANA, (message) => message.text === text);
-        const all = (await stage.inbox(ANA)).filter((message) => message.text === text);
+        await stage.arrival(customer, (message) => message.text === text);
+        const all = (await stage.inbox(customer)).filter((message) => message.text === text);
         assert.deepEqual(all.map(({ copies }) => copies), [1], `${text}: not once`);
         return all[0];
       },
@@ -47,12 +51,18 @@ function onFault(name: string, run: (scene: Scene) => Promise<void>, options: St
     await Promise.all(meanwhile);
     assert.deepEqual(transitions(await stage.events(other)), ["connected"], "the other line noticed");
     assert.deepEqual(await ends(stage, other), ["restart 515"], "the other line's connection ended");
-  }, options);
+  };
+  if (options) onStage(name, play, options);
+  else onSharedLine(name, play);
 }
 
-async function flows(stage: Stage, { sessionId }: LinkedLine, text: string): Promise<void> {
-  const { messageId } = await stage.api.call("POST", "/messages/send/text", { sessionId, to: ANA, text });
-  await stage.arrival(ANA, (message) => message.text === text);
+async function flows(
+  stage: Stage,
+  line: LinkedLine,
+  { customer, text }: { customer: string; text: string },
+): Promise<void> {
+  const messageId = await stage.sendText(line, customer, text);
+  await stage.arrival(customer, (message) => message.text === text);
   await stage.status(messageId, "sent");
 }
 
@@ -85,7 +95,7 @@ for (
     assert.deepEqual(more, []);
     assert.deepEqual(waiting, {
       messageId,
-      to: ANA,
+      to: scene.customer,
       status: "queued",
       priority: "normal",
       position: 1,
@@ -151,7 +161,7 @@ onFault("logout: the link is gone, what waits fails and says why, and a new QR l
   assert.deepEqual((await control.call("GET", `/phones/${line.number}`)).devices, []);
   const refused = await scene.request("POST", "/messages/send/text", {
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ sessionId: line.sessionId, to: ANA, text: "to nowhere" }),
+    body: JSON.stringify({ sessionId: line.sessionId, to: scene.customer, text: "to nowhere" }),
   });
   assert.deepEqual([refused.status, (await refused.json()).code], [409, "session_not_connected"]);
 
@@ -236,8 +246,8 @@ onFault("nack: a passing refusal is tried again under the same id", async (scene
 onFault("duplicate: a message that the network delivers twice is one event", async (scene) => {
   const { control, line } = scene;
   await scene.cause({ kind: "duplicate" });
-  await control.call("POST", `/phones/${ANA}/messages`, { to: line.number, text: "delivered twice" });
-  await control.call("POST", `/phones/${ANA}/messages`, { to: line.number, text: "and the last one" });
+  await control.call("POST", `/phones/${scene.customer}/messages`, { to: line.number, text: "delivered twice" });
+  await control.call("POST", `/phones/${scene.customer}/messages`, { to: line.number, text: "and the last one" });
   const received = await until(async () => {
     const all = (await scene.events(line)).filter(({ event }) => event === "message.received");
     return all.at(-1)?.data.text === "and the last one" ? all : null;

@@ -83,6 +83,15 @@ export async function openStageWith<G extends RunningGateway>(
   start: (env: Record<string, string>) => Promise<G>,
   options: StageOptions = {},
 ): Promise<Stage<G>> {
+  const [stage] = await openStages(start, { ...options, count: 1 });
+  return stage!;
+}
+
+/** Stages that are one gateway and network: each has an account of its own there. The end of one is that of all. */
+async function openStages<G extends RunningGateway>(
+  start: (env: Record<string, string>) => Promise<G>,
+  { count, ...options }: StageOptions & { count: number },
+): Promise<Stage<G>[]> {
   const { clock = systemClock, ...networkOptions } = options.network ?? {};
   const runtime = { ...silentRuntime(), clock };
   const network = await startNetwork({ runtime, refresh: false, ...networkOptions });
@@ -104,25 +113,33 @@ export async function openStageWith<G extends RunningGateway>(
     await Deno.remove(caFile);
   }
 
-  const { accountId, apiKey } = await addAccount(env, options.plan);
+  const accounts: NewAccount[] = [];
+  while (accounts.length < count) accounts.push(await addAccount(env, options.plan));
   const gateway = await start(env).catch(async (error) => {
     await strike();
     throw error;
   });
-  const secrets = new Secrets();
+  const place = { network, gateway, dataDir, env, secrets: new Secrets(), strike };
+  return accounts.map((account) => stageOf(place, account));
+}
+
+interface Place<G extends RunningGateway>
+  extends Pick<Stage<G>, "network" | "gateway" | "dataDir" | "env" | "secrets"> {
+  /** Removes all but the gateway. */
+  strike(): Promise<void>;
+}
+
+/** The stage as this account has it. */
+function stageOf<G extends RunningGateway>(place: Place<G>, account: NewAccount): Stage<G> {
+  const { network, gateway, env, secrets, strike } = place;
+  const { apiKey } = account;
   const api = secrets.watch(httpClient(gateway.baseUrl, { "x-api-key": apiKey }));
   const control = secrets.watch(httpClient(network.controlUrl));
-
   const stage: Stage<G> = {
-    network,
-    gateway,
-    dataDir,
-    env,
-    apiKey,
-    accountId,
+    ...place,
+    ...account,
     api,
     control,
-    secrets,
     addPhone: async (number, name = `Phone ${number}`) => void await control.call("POST", "/phones", { number, name }),
     async link(number, session) {
       const { data } = await api.call("POST", "/sessions", { name: `line ${number}`, ...session });
@@ -218,12 +235,41 @@ async function addAccountByCommand(env: Record<string, string>, bounds: StageOpt
     await runCommand(["plan", "set", "staged", ...args], env);
   }
   const plan = bounds ? "staged" : "sandbox";
-  return JSON.parse(await runCommand(["account", "create", "--name", "stage", "--plan", plan, "--json"], env));
+  const args = ["account", "create", "--name", "stage", "--same-name", "--plan", plan, "--json"];
+  return JSON.parse(await runCommand(args, env));
 }
 
+/** Phone numbers that nobody else has on the stage. */
+type Numbers = [string, string, string, string];
+export type Run = (stage: Stage, numbers: Numbers) => Promise<void>;
+
 /** A test on a stage of its own; a failure shows the end of the gateway's log. */
-export function onStage(name: string, run: (stage: Stage) => Promise<void>, options: StageOptions = {}): void {
-  Deno.test(name, () => withStage(() => openStage(options), run));
+export function onStage(name: string, run: Run, options: StageOptions = {}): void {
+  Deno.test(name, () => withStage(() => openStage(options), (stage) => run(stage, numbersOf(0))));
+}
+
+/**
+ * The tests of a file that need no stage of their own, together on one, which saves most of their time: each is a step of
+ * the test with this title, with an account of its own and phone numbers that nobody else has there.
+ */
+export function onSharedStage(title: string) {
+  const tests: [name: string, run: Run][] = [];
+  Deno.test(title, async (t) => {
+    const stages = await openStages(startGatewayProcess, { count: tests.length });
+    await withStage(() => Promise.resolve(stages[0]!), async () => {
+      for (const [i, [name, run]] of tests.entries()) {
+        const fn = () => withLog(stages[i]!, (stage) => run(stage, numbersOf(i)));
+        // Its connections outlive a step; the test itself is held against leaks.
+        await t.step({ name, fn, sanitizeOps: false, sanitizeResources: false });
+      }
+    });
+  });
+  return (...test: typeof tests[number]) => void tests.push(test);
+}
+
+function numbersOf(test: number): Numbers {
+  const number = (n: number) => String(4915100000000 + 10 * test + n);
+  return [number(1), number(2), number(3), number(4)];
 }
 
 /** Runs on a stage and ends it, searching its log. */
@@ -233,11 +279,20 @@ export async function withStage<G extends RunningGateway>(
 ): Promise<void> {
   const stage = await open();
   try {
-    await run(stage);
+    await withLog(stage, run);
   } catch (error) {
     await stage.abandon();
-    console.error(`The gateway's log ends with:\n${stage.gateway.log().slice(-3000)}`);
     throw error;
   }
   await stage.end();
+}
+
+/** A failure shows the end of the gateway's log. */
+async function withLog<S extends Stage<RunningGateway>>(stage: S, run: (stage: S) => Promise<void>): Promise<void> {
+  try {
+    await run(stage);
+  } catch (error) {
+    console.error(`The gateway's log ends with:\n${stage.gateway.log().slice(-3000)}`);
+    throw error;
+  }
 }
