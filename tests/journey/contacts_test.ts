@@ -1,16 +1,15 @@
 /** People and chats through the API: cards, blocks, the own profile, typing and reading, as phones see them. */
 import assert from "node:assert/strict";
-import { onStage } from "../support/stage.ts";
+import { onSharedStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
-const LINE = "4915200000001";
-const ANA = "4917000000001";
-const BEN = "4917000000002";
+const onContacts = onSharedStage("contacts and profiles");
+
 const NOBODY = "4917099999999";
 const JPEG = "/9j/4AAQSkZJRg==";
 
-onStage("a contact's card says what the network tells, and is asked for once", async (stage) => {
+onContacts("a contact's card says what the network tells, and is asked for once", async (stage, [LINE, ANA, BEN]) => {
   await stage.addPhone(ANA, "Ana 🌻");
   await stage.addPhone(BEN);
   const line = await stage.linkLine(LINE);
@@ -47,7 +46,7 @@ onStage("a contact's card says what the network tells, and is asked for once", a
   await client.end();
 });
 
-onStage("who asks about ever new numbers is stopped before the network minds", async (stage) => {
+onContacts("who asks about ever new numbers is stopped before the network minds", async (stage, [LINE]) => {
   const line = await stage.linkLine(LINE);
   const statuses = new Map<number, number>();
   for (let i = 0; i < 70; i++) {
@@ -59,7 +58,7 @@ onStage("who asks about ever new numbers is stopped before the network minds", a
   assert.deepEqual([...statuses], [[200, 60], [429, 10]]);
 });
 
-onStage("a number is blocked, listed and unblocked", async (stage) => {
+onContacts("a number is blocked, listed and unblocked", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
   const session = `/sessions/${line.sessionId}`;
@@ -76,7 +75,7 @@ onStage("a number is blocked, listed and unblocked", async (stage) => {
   assert.deepEqual((await stage.api.call("GET", `${session}/blocklist`)).data, []);
 });
 
-onStage("the line's own profile is read and changed", async (stage) => {
+onContacts("the line's own profile is read and changed", async (stage, [LINE]) => {
   const line = await stage.linkLine(LINE);
   // What the phone sends to a new device carries the old name, which the library takes for the newest.
   await until(async () => (await stage.logOf(line)).some(({ salt }) => salt === true), "the history of the phone");
@@ -97,7 +96,7 @@ onStage("the line's own profile is read and changed", async (stage) => {
   assert.equal((await stage.api.call("PATCH", path, { picture: "" })).data.pictureUrl, null);
 });
 
-onStage("what one line reads, the other reports as read", async (stage) => {
+onContacts("what one line reads, the other reports as read", async (stage, [LINE, ANA]) => {
   const [reader, writer] = [await stage.linkLine(LINE), await stage.linkLine(ANA)];
   const client = await subscribe(stage, { events: ["message.received", "message.status"] });
   const messageId = await stage.sendText(writer, LINE, "please read");
@@ -113,7 +112,7 @@ onStage("what one line reads, the other reports as read", async (stage) => {
   await client.end();
 });
 
-onStage("a chat sees that the line types, and says which messages it has read", async (stage) => {
+onContacts("a chat sees that the line types, and says which messages it has read", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
   const client = await subscribe(stage, { events: ["message.received"] });

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import { approvalNode } from "../../src/sandbox/world/groups.ts";
-import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { type LinkedLine, onSharedStage, type Stage } from "../support/stage.ts";
 
-const LINE = "4915200000001";
-const ANA = "4917000000001";
-const BEN = "4917000000002";
+const onGroups = onSharedStage("groups");
+
 const NOBODY = "4917099999999";
 /** The smallest bytes that begin as a JPEG. */
 const JPEG = "/9j/4AAQSkZJRg==";
@@ -31,7 +30,7 @@ async function wrote(stage: Stage, line: LinkedLine, { from, ...message }: Json)
   return id;
 }
 
-onStage("a group is made, looked at, changed, written to and left", async (stage) => {
+onGroups("a group is made, looked at, changed, written to and left", async (stage, [LINE, ANA, BEN]) => {
   for (const number of [ANA, BEN]) await stage.addPhone(number);
   const line = await stage.linkLine(LINE);
   const groups = `/sessions/${line.sessionId}/groups`;
@@ -100,7 +99,7 @@ onStage("a group is made, looked at, changed, written to and left", async (stage
   );
 });
 
-onStage("a group may have a name that looks like an address", async (stage) => {
+onGroups("a group may have a name that looks like an address", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   const { sessionId } = await stage.linkLine(LINE);
   const name = "Team: Ana @ home";
@@ -108,89 +107,102 @@ onStage("a group may have a name that looks like an address", async (stage) => {
   assert.equal((await stage.control.call("GET", `/groups/${data.id}`)).subject, name);
 });
 
-onStage("participants are added, promoted, demoted and removed, with a result each", async (stage) => {
-  for (const number of [ANA, BEN]) await stage.addPhone(number);
-  const line = await stage.linkLine(LINE);
-  const groups = `/sessions/${line.sessionId}/groups`;
-  const { data: { id } } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA] });
-  const { lid } = await stage.control.call("GET", `/phones/${BEN}`);
-  const act = async (action: string, ...participants: string[]) =>
-    results((await stage.api.call("POST", `${groups}/${id}/participants`, { action, participants })).data);
-  assert.deepEqual(await act("add", ANA, BEN, NOBODY), [
-    [ANA, "failed", "already_participant"],
-    [BEN, "ok", null],
-    [NOBODY, "failed", "number_not_registered"],
-  ]);
-  assert.deepEqual(await act("promote", lid), [[lid, "ok", null]]);
-  const admins = async () => {
-    const { data } = await stage.api.call("GET", `${groups}/${id}`);
-    return data.participants.filter(({ isAdmin }: Json) => isAdmin).map(({ number }: Json) => number).sort();
-  };
-  assert.deepEqual(await admins(), [LINE, BEN].sort());
-  assert.deepEqual(await act("demote", BEN), [[BEN, "ok", null]]);
-  assert.deepEqual(await admins(), [LINE]);
-  assert.deepEqual(await act("remove", BEN), [[BEN, "ok", null]]);
-  assert.deepEqual(await act("remove", BEN), [[BEN, "failed", "not_participant"]]);
-  assert.deepEqual(numbers((await stage.api.call("GET", `${groups}/${id}`)).data), [LINE, ANA].sort());
-});
+onGroups(
+  "participants are added, promoted, demoted and removed, with a result each",
+  async (stage, [LINE, ANA, BEN]) => {
+    for (const number of [ANA, BEN]) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
+    const groups = `/sessions/${line.sessionId}/groups`;
+    const { data: { id } } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA] });
+    const { lid } = await stage.control.call("GET", `/phones/${BEN}`);
+    const act = async (action: string, ...participants: string[]) =>
+      results((await stage.api.call("POST", `${groups}/${id}/participants`, { action, participants })).data);
+    assert.deepEqual(await act("add", ANA, BEN, NOBODY), [
+      [ANA, "failed", "already_participant"],
+      [BEN, "ok", null],
+      [NOBODY, "failed", "number_not_registered"],
+    ]);
+    assert.deepEqual(await act("promote", lid), [[lid, "ok", null]]);
+    const admins = async () => {
+      const { data } = await stage.api.call("GET", `${groups}/${id}`);
+      return data.participants.filter(({ isAdmin }: Json) => isAdmin).map(({ number }: Json) => number).sort();
+    };
+    assert.deepEqual(await admins(), [LINE, BEN].sort());
+    assert.deepEqual(await act("demote", BEN), [[BEN, "ok", null]]);
+    assert.deepEqual(await admins(), [LINE]);
+    assert.deepEqual(await act("remove", BEN), [[BEN, "ok", null]]);
+    assert.deepEqual(await act("remove", BEN), [[BEN, "failed", "not_participant"]]);
+    assert.deepEqual(numbers((await stage.api.call("GET", `${groups}/${id}`)).data), [LINE, ANA].sort());
+  },
+);
 
-onStage("invitations are given, revoked and followed, and requests to join are answered", async (stage) => {
-  for (const number of [ANA, BEN]) await stage.addPhone(number);
-  const line = await stage.linkLine(LINE);
-  const groups = `/sessions/${line.sessionId}/groups`;
-  const own = (await stage.api.call("POST", groups, { name: "Ours", participants: [] })).data.id;
-  const { data: { invite } } = await stage.api.call("GET", `${groups}/${own}/invite`);
-  assert.equal(invite, `https://chat.whatsapp.com/${(await stage.control.call("GET", `/groups/${own}`)).invite}`);
-  const { data: fresh } = await stage.api.call("DELETE", `${groups}/${own}/invite`);
-  assert.notEqual(fresh.invite, invite);
-  assert.deepEqual((await stage.api.call("GET", `${groups}/${own}/invite`)).data, fresh);
+onGroups(
+  "invitations are given, revoked and followed, and requests to join are answered",
+  async (stage, [LINE, ANA, BEN]) => {
+    for (const number of [ANA, BEN]) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
+    const groups = `/sessions/${line.sessionId}/groups`;
+    const own = (await stage.api.call("POST", groups, { name: "Ours", participants: [] })).data.id;
+    const { data: { invite } } = await stage.api.call("GET", `${groups}/${own}/invite`);
+    assert.equal(invite, `https://chat.whatsapp.com/${(await stage.control.call("GET", `/groups/${own}`)).invite}`);
+    const { data: fresh } = await stage.api.call("DELETE", `${groups}/${own}/invite`);
+    assert.notEqual(fresh.invite, invite);
+    assert.deepEqual((await stage.api.call("GET", `${groups}/${own}/invite`)).data, fresh);
 
-  const { groups: all, groupChanges } = stage.network.switchboard;
-  const group = all.get(own)!;
-  assert.equal(groupChanges.set(group, group.creator, { approval: true }, approvalNode(true)), true);
-  for (const number of [ANA, BEN]) await stage.control.call("POST", `/phones/${number}/join`, { invite: fresh.invite });
-  const { data: waiting } = await stage.api.call("GET", `${groups}/${own}/requests`);
-  assert.deepEqual(waiting.map(({ number }: Json) => number).sort(), [ANA, BEN]);
-  const answer = async (action: string, ...participants: string[]) =>
-    results((await stage.api.call("POST", `${groups}/${own}/requests`, { action, participants })).data);
-  assert.deepEqual(await answer("approve", ANA, LINE), [[ANA, "ok", null], [LINE, "failed", "not_participant"]]);
-  assert.deepEqual(await answer("reject", BEN), [[BEN, "ok", null]]);
-  assert.deepEqual(numbers((await stage.api.call("GET", `${groups}/${own}`)).data), [LINE, ANA].sort());
-  assert.deepEqual((await stage.api.call("GET", `${groups}/${own}/requests`)).data, []);
+    const { groups: all, groupChanges } = stage.network.switchboard;
+    const group = all.get(own)!;
+    assert.equal(groupChanges.set(group, group.creator, { approval: true }, approvalNode(true)), true);
+    for (const number of [ANA, BEN]) {
+      await stage.control.call("POST", `/phones/${number}/join`, {
+        invite: fresh.invite,
+      });
+    }
+    const { data: waiting } = await stage.api.call("GET", `${groups}/${own}/requests`);
+    assert.deepEqual(waiting.map(({ number }: Json) => number).sort(), [ANA, BEN]);
+    const answer = async (action: string, ...participants: string[]) =>
+      results((await stage.api.call("POST", `${groups}/${own}/requests`, { action, participants })).data);
+    assert.deepEqual(await answer("approve", ANA, LINE), [[ANA, "ok", null], [LINE, "failed", "not_participant"]]);
+    assert.deepEqual(await answer("reject", BEN), [[BEN, "ok", null]]);
+    assert.deepEqual(numbers((await stage.api.call("GET", `${groups}/${own}`)).data), [LINE, ANA].sort());
+    assert.deepEqual((await stage.api.call("GET", `${groups}/${own}/requests`)).data, []);
 
-  const { id: theirs } = await stage.control.call("POST", "/groups", { subject: "Theirs", participants: [BEN] });
-  const { invite: link } = await stage.control.call("GET", `/groups/${theirs}`);
-  assert.deepEqual(await refusal(stage, ["GET", `${groups}/${theirs}`]), [403, "network_forbidden"]);
-  assert.deepEqual((await stage.api.call("POST", `${groups}/join`, { invite: link })).data, {
-    id: theirs,
-    status: "joined",
-  });
-  assert.equal((await stage.api.call("GET", `${groups}/${theirs}`)).data.name, "Theirs");
-  assert.deepEqual(await refusal(stage, ["PATCH", `${groups}/${theirs}`, { announce: true }]), [
-    403,
-    "network_forbidden",
-  ]);
-  const join = (invite: string) => refusal(stage, ["POST", `${groups}/join`, { invite }]);
-  assert.deepEqual(await join(link), [409, "network_conflict"]);
-  for (const none of [invite, "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv"]) {
-    assert.deepEqual(await join(none), [404, "not_found"]);
-  }
-  assert.deepEqual(await refusal(stage, ["GET", `${groups}/120363000000000000@g.us`]), [404, "not_found"]);
-});
+    const { id: theirs } = await stage.control.call("POST", "/groups", { subject: "Theirs", participants: [BEN] });
+    const { invite: link } = await stage.control.call("GET", `/groups/${theirs}`);
+    assert.deepEqual(await refusal(stage, ["GET", `${groups}/${theirs}`]), [403, "network_forbidden"]);
+    assert.deepEqual((await stage.api.call("POST", `${groups}/join`, { invite: link })).data, {
+      id: theirs,
+      status: "joined",
+    });
+    assert.equal((await stage.api.call("GET", `${groups}/${theirs}`)).data.name, "Theirs");
+    assert.deepEqual(await refusal(stage, ["PATCH", `${groups}/${theirs}`, { announce: true }]), [
+      403,
+      "network_forbidden",
+    ]);
+    const join = (invite: string) => refusal(stage, ["POST", `${groups}/join`, { invite }]);
+    assert.deepEqual(await join(link), [409, "network_conflict"]);
+    for (const none of [invite, "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv"]) {
+      assert.deepEqual(await join(none), [404, "not_found"]);
+    }
+    assert.deepEqual(await refusal(stage, ["GET", `${groups}/120363000000000000@g.us`]), [404, "not_found"]);
+  },
+);
 
-onStage("whoever lets only those add them whom they know is added by the token that they gave", async (stage) => {
-  for (const number of [ANA, BEN]) {
-    await stage.addPhone(number);
-    stage.network.switchboard.directory.account(number)!.privacy.set("groupadd", "contacts");
-  }
-  const line = await stage.linkLine(LINE);
-  const groups = `/sessions/${line.sessionId}/groups`;
-  await wrote(stage, line, { from: ANA, to: LINE, text: "hello" });
-  const { data: made } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA, BEN] });
-  assert.deepEqual(results(made.results), [[ANA, "ok", null], [BEN, "failed", "not_allowed"]]);
-  await wrote(stage, line, { from: BEN, to: LINE, text: "hello" });
-  const { lid } = stage.network.switchboard.directory.account(BEN)!;
-  const added = { action: "add", participants: [lid] };
-  const { data } = await stage.api.call("POST", `${groups}/${made.id}/participants`, added);
-  assert.deepEqual(results(data), [[lid, "ok", null]]);
-});
+onGroups(
+  "whoever lets only those add them whom they know is added by the token that they gave",
+  async (stage, [LINE, ANA, BEN]) => {
+    for (const number of [ANA, BEN]) {
+      await stage.addPhone(number);
+      stage.network.switchboard.directory.account(number)!.privacy.set("groupadd", "contacts");
+    }
+    const line = await stage.linkLine(LINE);
+    const groups = `/sessions/${line.sessionId}/groups`;
+    await wrote(stage, line, { from: ANA, to: LINE, text: "hello" });
+    const { data: made } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA, BEN] });
+    assert.deepEqual(results(made.results), [[ANA, "ok", null], [BEN, "failed", "not_allowed"]]);
+    await wrote(stage, line, { from: BEN, to: LINE, text: "hello" });
+    const { lid } = stage.network.switchboard.directory.account(BEN)!;
+    const added = { action: "add", participants: [lid] };
+    const { data } = await stage.api.call("POST", `${groups}/${made.id}/participants`, added);
+    assert.deepEqual(results(data), [[lid, "ok", null]]);
+  },
+);

@@ -3,12 +3,10 @@ import assert from "node:assert/strict";
 import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, post, refused } from "../support/api_calls.ts";
-import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { type LinkedLine, onSharedStage, onStage, type Stage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
-const LINE = "4915100000001";
-const NEXT = "4915100000009";
-const ANA = "4917000000001";
+const onLine = onSharedStage("a line's life");
 
 /** The session when it has come where the action leads; the answer itself waits for that no longer than 5 s. */
 async function act(stage: Stage, line: LinkedLine, [action, status]: readonly [string, string]): Promise<Json> {
@@ -30,9 +28,9 @@ const devicesOf = async ({ control }: Stage, number: string): Promise<Json[]> =>
 const qrsOf = async (stage: Stage, line: LinkedLine): Promise<number> =>
   (await stage.events(line)).filter(({ event }) => event === "session.qr").length;
 
-onStage(
+onLine(
   "a paused line keeps its link; what is sent meanwhile leaves when it is reconnected, without a QR",
-  async (stage) => {
+  async (stage, [LINE, ANA]) => {
     await stage.addPhone(ANA);
     const line = await stage.linkLine(LINE);
     const [device] = await devicesOf(stage, LINE);
@@ -51,50 +49,56 @@ onStage(
   },
 );
 
-onStage("a message that could not leave in its time fails as expired, and those behind it live on", async (stage) => {
-  await stage.addPhone(ANA);
-  const line = await stage.linkLine(LINE);
-  await act(stage, line, PAUSE);
-  const { messageId } = await stage.api.call("POST", "/messages/send/text", {
-    sessionId: line.sessionId,
-    to: ANA,
-    text: "only worth something within a second",
-    ttl: 1,
-  });
-  const next = await stage.sendText(line, ANA, "worth something tomorrow too");
-  await stage.status(messageId, "failed");
-  const { data: [failed] } = await stage.api.call("GET", "/messages/history?status=failed");
-  assert.deepEqual([failed.messageId, failed.error.code], [messageId, "expired"]);
-  assert.deepEqual((await stage.queue(line)).map((message) => message.messageId), [next]);
-  await act(stage, line, RECONNECT);
-  await stage.status(next, "sent");
-  await stage.arrival(ANA, ({ text }) => text === "worth something tomorrow too");
-  assert.deepEqual((await stage.inbox(ANA)).map(({ text }) => text), ["worth something tomorrow too"]);
-});
+onLine(
+  "a message that could not leave in its time fails as expired, and those behind it live on",
+  async (stage, [LINE, ANA]) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    await act(stage, line, PAUSE);
+    const { messageId } = await stage.api.call("POST", "/messages/send/text", {
+      sessionId: line.sessionId,
+      to: ANA,
+      text: "only worth something within a second",
+      ttl: 1,
+    });
+    const next = await stage.sendText(line, ANA, "worth something tomorrow too");
+    await stage.status(messageId, "failed");
+    const { data: [failed] } = await stage.api.call("GET", "/messages/history?status=failed");
+    assert.deepEqual([failed.messageId, failed.error.code], [messageId, "expired"]);
+    assert.deepEqual((await stage.queue(line)).map((message) => message.messageId), [next]);
+    await act(stage, line, RECONNECT);
+    await stage.status(next, "sent");
+    await stage.arrival(ANA, ({ text }) => text === "worth something tomorrow too");
+    assert.deepEqual((await stage.inbox(ANA)).map(({ text }) => text), ["worth something tomorrow too"]);
+  },
+);
 
-onStage("a log-out unlinks the device on the phone; a reconnect shows a new QR, which links again", async (stage) => {
-  const { api, control } = stage;
-  const line = await stage.linkLine(LINE);
-  assert.equal((await devicesOf(stage, LINE)).length, 1);
+onLine(
+  "a log-out unlinks the device on the phone; a reconnect shows a new QR, which links again",
+  async (stage, [LINE]) => {
+    const { api, control } = stage;
+    const line = await stage.linkLine(LINE);
+    assert.equal((await devicesOf(stage, LINE)).length, 1);
 
-  const out = await act(stage, line, ["logout", "logged_out"]);
-  assert.deepEqual([out.reason, out.phone], ["The owner logged it out.", LINE]);
-  assert.deepEqual(await devicesOf(stage, LINE), []);
-  assert.deepEqual(await api.call("GET", `/sessions/${line.sessionId}/qr`), {
-    status: "logged_out",
-    qr: null,
-    pairingCode: null,
-  });
+    const out = await act(stage, line, ["logout", "logged_out"]);
+    assert.deepEqual([out.reason, out.phone], ["The owner logged it out.", LINE]);
+    assert.deepEqual(await devicesOf(stage, LINE), []);
+    assert.deepEqual(await api.call("GET", `/sessions/${line.sessionId}/qr`), {
+      status: "logged_out",
+      qr: null,
+      pairingCode: null,
+    });
 
-  await act(stage, line, ["reconnect", "qr"]);
-  assert.ok((await qrsOf(stage, line)) > 1, "no new QR");
-  await linkByQr(systemClock, { api, control, sessionId: line.sessionId, phone: LINE });
-  assert.equal((await devicesOf(stage, LINE)).length, 1);
-});
+    await act(stage, line, ["reconnect", "qr"]);
+    assert.ok((await qrsOf(stage, line)) > 1, "no new QR");
+    await linkByQr(systemClock, { api, control, sessionId: line.sessionId, phone: LINE });
+    assert.equal((await devicesOf(stage, LINE)).length, 1);
+  },
+);
 
-onStage(
+onLine(
   "what a session's last number sent, received and blocked means nothing to its next number",
-  async (stage) => {
+  async (stage, [LINE, ANA, NEXT]) => {
     const { api, control } = stage;
     await stage.addPhone(ANA);
     await stage.addPhone(NEXT);
@@ -137,52 +141,59 @@ onStage(
   },
 );
 
-onStage("a deleted session is unlinked on the phone, its messages fail, and its place is free", async (stage) => {
-  const { api } = stage;
-  await stage.addPhone(ANA);
-  const line = await stage.linkLine(LINE);
-  await act(stage, line, PAUSE);
-  const messageId = await stage.sendText(line, ANA, "never to leave this gateway");
+onStage(
+  "a deleted session is unlinked on the phone, its messages fail, and its place is free",
+  async (stage, [LINE, ANA]) => {
+    const { api } = stage;
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    await act(stage, line, PAUSE);
+    const messageId = await stage.sendText(line, ANA, "never to leave this gateway");
 
-  // A paused line comes up once more, so that the phone does not go on listing a dead device.
-  assert.equal((await api.call("DELETE", `/sessions/${line.sessionId}`)).data._id, line.sessionId);
-  assert.equal((await stage.request("GET", `/sessions/${line.sessionId}/status`)).status, 404);
-  assert.deepEqual((await api.call("GET", "/sessions")).data, []);
-  await stage.status(messageId, "failed");
-  await until(async () => (await devicesOf(stage, LINE)).length === 0, "the phone to forget the device");
-  const { data: [failed] } = await api.call("GET", "/messages/history?status=failed");
-  assert.equal(failed.error.code, "session_deleted");
-  assert.equal(
-    (await stage.request("POST", "/sessions", {
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ name: "the next one" }),
-    })).status,
-    201,
-  );
-}, { plan: { sessions: 1, daily: null, delayMinMs: 0, delayMaxMs: 0 } });
+    // A paused line comes up once more, so that the phone does not go on listing a dead device.
+    assert.equal((await api.call("DELETE", `/sessions/${line.sessionId}`)).data._id, line.sessionId);
+    assert.equal((await stage.request("GET", `/sessions/${line.sessionId}/status`)).status, 404);
+    assert.deepEqual((await api.call("GET", "/sessions")).data, []);
+    await stage.status(messageId, "failed");
+    await until(async () => (await devicesOf(stage, LINE)).length === 0, "the phone to forget the device");
+    const { data: [failed] } = await api.call("GET", "/messages/history?status=failed");
+    assert.equal(failed.error.code, "session_deleted");
+    assert.equal(
+      (await stage.request("POST", "/sessions", {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ name: "the next one" }),
+      })).status,
+      201,
+    );
+  },
+  { plan: { sessions: 1, daily: null, delayMinMs: 0, delayMaxMs: 0 } },
+);
 
-onStage("after a restart of the gateway every line is back without a QR, a paused one stays paused", async (stage) => {
-  await stage.addPhone(ANA);
-  const numbers = [LINE, "4915100000002", "4915100000003"];
-  const [first, second, third] = await Promise.all(numbers.map((number) => stage.linkLine(number)));
-  await act(stage, third!, PAUSE);
-  const messageId = await stage.sendText(third!, ANA, "waits through the restart");
+onStage(
+  "after a restart of the gateway every line is back without a QR, a paused one stays paused",
+  async (stage, [LINE, ANA, SECOND, THIRD]) => {
+    await stage.addPhone(ANA);
+    const numbers = [LINE, SECOND, THIRD];
+    const [first, second, third] = await Promise.all(numbers.map((number) => stage.linkLine(number)));
+    await act(stage, third!, PAUSE);
+    const messageId = await stage.sendText(third!, ANA, "waits through the restart");
 
-  assert.equal(await stage.gateway.stop(), 0);
-  await stage.gateway.start();
-  await Promise.all([first!, second!].map((line) => stage.sessionStatus(line, "connected")));
-  assert.equal((await stage.session(third!)).status, "disconnected");
-  await stage.status(await stage.sendText(second!, ANA, "sent after the restart"), "sent");
-  assert.equal((await stage.api.call("GET", `/messages/${messageId}/status`)).status, "queued");
+    assert.equal(await stage.gateway.stop(), 0);
+    await stage.gateway.start();
+    await Promise.all([first!, second!].map((line) => stage.sessionStatus(line, "connected")));
+    assert.equal((await stage.session(third!)).status, "disconnected");
+    await stage.status(await stage.sendText(second!, ANA, "sent after the restart"), "sent");
+    assert.equal((await stage.api.call("GET", `/messages/${messageId}/status`)).status, "queued");
 
-  await act(stage, third!, RECONNECT);
-  await stage.status(messageId, "sent");
-  for (const line of [first!, second!, third!]) assert.equal(await qrsOf(stage, line), 1);
-});
+    await act(stage, third!, RECONNECT);
+    await stage.status(messageId, "sent");
+    for (const line of [first!, second!, third!]) assert.equal(await qrsOf(stage, line), 1);
+  },
+);
 
 onStage(
   "a line that is dropped while it is being linked goes on, and the API always shows a QR that works",
-  async (stage) => {
+  async (stage, [LINE]) => {
     const { api, control } = stage;
     await stage.addPhone(LINE);
     const { data } = await api.call("POST", "/sessions", { name: "Interrupted" });

@@ -3,12 +3,11 @@ import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { answering, Receiver } from "../support/receiver.ts";
-import { onStage, type Stage } from "../support/stage.ts";
+import { onSharedStage, onStage, type Stage } from "../support/stage.ts";
 import { referenceCheck, standardCheck, subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
-const LINE = "4915200000006";
-const ANA = "4917000000001";
+const onWebhooks = onSharedStage("webhooks are delivered");
 
 /** How long the gateway waits for an answer. */
 const ATTEMPT_MS = 10_000;
@@ -17,15 +16,17 @@ const PAUSES_MS = [5_000, 25_000, 120_000];
 /** 28 KB that are nothing but spaces. */
 const SPACES = Array.from({ length: 4 }, (_, i) => [`x-${i}`, `a${" ".repeat(7_000)}b`]);
 
-async function writes({ control }: Stage, text: string): Promise<string> {
-  return (await control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text })).id;
+type Chat = readonly [line: string, customer: string];
+
+async function writes({ control }: Stage, [to, customer]: Chat, text: string): Promise<string> {
+  return (await control.call("POST", `/phones/${customer}/messages`, { to, text })).id;
 }
 
 async function deliveries({ api }: Stage, webhookId: string): Promise<Json[]> {
   return (await api.call("GET", `/webhooks/${webhookId}/deliveries?limit=100`)).data;
 }
 
-onStage("an endpoint that hangs never delays a healthy neighbour", async (stage) => {
+onWebhooks("an endpoint that hangs never delays a healthy neighbour", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   await stage.linkLine(LINE);
   const hanging = await subscribe(stage, { events: ["message.received"], answer: () => {} });
@@ -41,7 +42,7 @@ onStage("an endpoint that hangs never delays a healthy neighbour", async (stage)
   const healthy = await subscribe(stage, { events: ["message.received"] });
   const ids: string[] = [];
   const begun = systemClock.now();
-  for (let i = 0; i < 40; i++) ids.push(await writes(stage, `for a healthy endpoint ${i}`));
+  for (let i = 0; i < 40; i++) ids.push(await writes(stage, [LINE, ANA], `for a healthy endpoint ${i}`));
   for (const { count } of [healthy, spacious]) {
     assert.deepEqual((await count(40)).map(({ data }) => data.messageId), ids);
   }
@@ -55,58 +56,67 @@ onStage("an endpoint that hangs never delays a healthy neighbour", async (stage)
   for (const client of [healthy, spacious, hanging, dripping]) await client.end();
 });
 
-onStage("a webhook of one session hears that session alone, beside one for all", async (stage) => {
-  await stage.addPhone(ANA);
-  const line = await stage.linkLine(LINE);
-  const other = await stage.linkLine("4915200000016");
-  const scoped = await subscribe(stage, { events: ["message.received"], sessionId: line.sessionId });
-  const global = await subscribe(stage, { events: ["message.received"] });
-  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: other.number, text: "to the other line" });
-  const mine = await writes(stage, "to the line itself");
-  const heard = (await global.count(2)).map(({ sessionId }) => sessionId).sort();
-  assert.deepEqual(heard, [line.sessionId, other.sessionId].sort());
-  await scoped.event("the message", ({ data }) => data.messageId === mine);
-  assert.equal(scoped.delivered().length, 1);
-  await scoped.end();
-  await global.end();
-});
+onWebhooks(
+  "a webhook of one session hears that session alone, beside one for all",
+  async (stage, [LINE, ANA, OTHER]) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    const other = await stage.linkLine(OTHER);
+    const scoped = await subscribe(stage, { events: ["message.received"], sessionId: line.sessionId });
+    const global = await subscribe(stage, { events: ["message.received"] });
+    await stage.control.call("POST", `/phones/${ANA}/messages`, { to: other.number, text: "to the other line" });
+    const mine = await writes(stage, [LINE, ANA], "to the line itself");
+    const heard = (await global.count(2)).map(({ sessionId }) => sessionId).sort();
+    assert.deepEqual(heard, [line.sessionId, other.sessionId].sort());
+    await scoped.event("the message", ({ data }) => data.messageId === mine);
+    assert.equal(scoped.delivered().length, 1);
+    await scoped.end();
+    await global.end();
+  },
+);
 
-onStage("an endpoint that is gone is switched off; switched on again, it gets what waited", async (stage) => {
-  await stage.addPhone(ANA);
-  await stage.linkLine(LINE);
-  const client = await subscribe(stage, { events: ["message.received"], answer: answering(410) });
-  const watcher = await subscribe(stage, { events: ["webhook.failing"] });
-  const first = await writes(stage, "to an endpoint that is gone");
-  const { data } = await watcher.event("webhook.failing", ({ event }) => event === "webhook.failing");
-  assert.equal(data.webhookId, client.webhookId);
-  assert.equal(data.active, false);
-  const listed = (await stage.api.call("GET", "/webhooks")).data.find(({ id }: Json) => id === client.webhookId);
-  assert.equal(listed.active, false);
-  assert.match(listed.switchedOff, /410/);
+onWebhooks(
+  "an endpoint that is gone is switched off; switched on again, it gets what waited",
+  async (stage, [LINE, ANA]) => {
+    await stage.addPhone(ANA);
+    await stage.linkLine(LINE);
+    const client = await subscribe(stage, { events: ["message.received"], answer: answering(410) });
+    const watcher = await subscribe(stage, { events: ["webhook.failing"] });
+    const first = await writes(stage, [LINE, ANA], "to an endpoint that is gone");
+    const { data } = await watcher.event("webhook.failing", ({ event }) => event === "webhook.failing");
+    assert.equal(data.webhookId, client.webhookId);
+    assert.equal(data.active, false);
+    const listed = (await stage.api.call("GET", "/webhooks")).data.find(({ id }: Json) => id === client.webhookId);
+    assert.equal(listed.active, false);
+    assert.match(listed.switchedOff, /410/);
 
-  const waiting = [await writes(stage, "while it is off, 1"), await writes(stage, "while it is off, 2")];
-  await until(async () => {
-    const { data } = await stage.api.call("GET", "/events?types=message.received");
-    return data.length === 3 ? true : null;
-  }, "the events");
-  assert.deepEqual(client.delivered().map(({ data }) => data.messageId), [first], "asked once, and then left alone");
-  client.receiver.answer = answering(200);
-  const { data: changed } = await stage.api.call("PUT", `/webhooks/${client.webhookId}`, { active: true });
-  assert.deepEqual([changed.active, changed.switchedOff], [true, null]);
-  const delivered = await client.count(3);
-  assert.deepEqual(delivered.map(({ data }) => data.messageId), [first, ...waiting]);
-  await client.end();
-  await watcher.end();
-});
+    const waiting = [
+      await writes(stage, [LINE, ANA], "while it is off, 1"),
+      await writes(stage, [LINE, ANA], "while it is off, 2"),
+    ];
+    await until(async () => {
+      const { data } = await stage.api.call("GET", "/events?types=message.received");
+      return data.length === 3 ? true : null;
+    }, "the events");
+    assert.deepEqual(client.delivered().map(({ data }) => data.messageId), [first], "asked once, and then left alone");
+    client.receiver.answer = answering(200);
+    const { data: changed } = await stage.api.call("PUT", `/webhooks/${client.webhookId}`, { active: true });
+    assert.deepEqual([changed.active, changed.switchedOff], [true, null]);
+    const delivered = await client.count(3);
+    assert.deepEqual(delivered.map(({ data }) => data.messageId), [first, ...waiting]);
+    await client.end();
+    await watcher.end();
+  },
+);
 
-onStage(
+onWebhooks(
   "the log shows each attempt; one delivery or all since a time go out again, under the same id",
-  async (stage) => {
+  async (stage, [LINE, ANA]) => {
     await stage.addPhone(ANA);
     const line = await stage.linkLine(LINE);
     const client = await subscribe(stage, { events: ["message.received"] });
     const ids = [];
-    for (const i of [1, 2, 3]) ids.push(await writes(stage, `to be logged ${i}`));
+    for (const i of [1, 2, 3]) ids.push(await writes(stage, [LINE, ANA], `to be logged ${i}`));
     const delivered = await client.count(3);
     const log = await until(async () => {
       const log = await deliveries(stage, client.webhookId);
@@ -148,7 +158,7 @@ onStage(
   },
 );
 
-onStage("while a secret is rotated, requests are signed with both", async (stage) => {
+onWebhooks("while a secret is rotated, requests are signed with both", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   await stage.linkLine(LINE);
   const client = await subscribe(stage, { events: ["message.received"] });
@@ -157,7 +167,7 @@ onStage("while a secret is rotated, requests are signed with both", async (stage
   client.secrets.unshift(data.secret);
   assert.notEqual(data.secret, old);
   assert.ok(Date.parse(data.previousSecretUntil) > Date.now() + 23 * 3_600_000);
-  const id = await writes(stage, "signed twice");
+  const id = await writes(stage, [LINE, ANA], "signed twice");
   const { request } = await client.event("the message", ({ data }) => data.messageId === id);
   const body = JSON.parse(request.body);
   assert.ok(referenceCheck(body, request.headers["x-webhook-signature"], data.secret));
@@ -166,11 +176,14 @@ onStage("while a secret is rotated, requests are signed with both", async (stage
   await client.end();
 });
 
-onStage("what fails before a kill is tried again after it, and nothing is missing", async (stage) => {
+onStage("what fails before a kill is tried again after it, and nothing is missing", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
   const client = await subscribe(stage, { events: ["message.received"], answer: answering(503) });
-  const before = [await writes(stage, "before the kill 1"), await writes(stage, "before the kill 2")];
+  const before = [
+    await writes(stage, [LINE, ANA], "before the kill 1"),
+    await writes(stage, [LINE, ANA], "before the kill 2"),
+  ];
   await until(async () => {
     const log = await deliveries(stage, client.webhookId);
     return log.filter(({ status }) => status === "pending").length === 2 ? true : null;
@@ -179,7 +192,7 @@ onStage("what fails before a kill is tried again after it, and nothing is missin
   client.receiver.answer = answering(200);
   await stage.gateway.start();
   await stage.sessionStatus(line, "connected");
-  const after = await writes(stage, "after the kill");
+  const after = await writes(stage, [LINE, ANA], "after the kill");
   const delivered = await client.count(3);
   assert.deepEqual(delivered.map(({ data }) => data.messageId).sort(), [...before, after].sort());
   const log = await until(async () => {
@@ -192,7 +205,7 @@ onStage("what fails before a kill is tried again after it, and nothing is missin
   await client.end();
 });
 
-onStage("a target that nobody answers at is tried again, and 301 is no success", async (stage) => {
+onWebhooks("a target that nobody answers at is tried again, and 301 is no success", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   await stage.linkLine(LINE);
   const elsewhere = await Receiver.start();
@@ -202,7 +215,7 @@ onStage("a target that nobody answers at is tried again, and 301 is no success",
   });
   const closed = await subscribe(stage, { events: ["message.received"] });
   await closed.end();
-  await writes(stage, "to nobody");
+  await writes(stage, [LINE, ANA], "to nobody");
   for (const [webhookId, status, error] of [[moved.webhookId, 301, /301/], [closed.webhookId, null, /./]] as const) {
     const [delivery] = await until(async () => {
       const log = await deliveries(stage, webhookId);
