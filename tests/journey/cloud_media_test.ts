@@ -7,11 +7,10 @@ import type { Json } from "../../src/cli/client.ts";
 import { mediaIdOf } from "../../src/cloud/media_id.ts";
 import { cloudClient, uploadForm } from "../support/cloud_client.ts";
 import { sampleFile } from "../support/sample_files.ts";
-import { onStage } from "../support/stage.ts";
+import { onSharedStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
-const LINE = "4915200000044";
-const ANA = "4917000000044";
+const onMedia = onSharedStage("files of the official API");
 
 const bytesOf = (extension: string) => new Uint8Array(sampleFile(extension));
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -39,7 +38,7 @@ const SENT: readonly [type: string, part: Json, extension: string, mimetype: str
   }],
 ];
 
-onStage("uploads are described, downloaded, sent by id more than once, and deleted", async (stage) => {
+onMedia("uploads are described, downloaded, sent by id more than once, and deleted", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA, "Ana");
   const { sessionId } = await stage.linkLine(LINE);
   const client = cloudClient(stage, LINE);
@@ -85,7 +84,7 @@ onStage("uploads are described, downloaded, sent by id more than once, and delet
   await stage.arrival(ANA, ({ sha256 }) => sha256 === hashOf(bytes));
 });
 
-onStage("with its line, an upload is gone", async (stage) => {
+onMedia("with its line, an upload is gone", async (stage, [LINE]) => {
   const { sessionId } = await stage.linkLine(LINE);
   const client = cloudClient(stage, LINE);
   const id = await client.upload(bytesOf("png"), "cat.png", "image/png");
@@ -93,7 +92,7 @@ onStage("with its line, an upload is gone", async (stage) => {
   await until(async () => (await client.ask("GET", `/v21.0/${id}`)).status === 404, "the upload to be gone");
 });
 
-onStage("received files are found by id with the key", async (stage) => {
+onMedia("received files are found by id with the key", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA, "Ana");
   const line = await stage.linkLine(LINE);
   const client = cloudClient(stage, LINE);
@@ -115,7 +114,7 @@ onStage("received files are found by id with the key", async (stage) => {
   assert.equal((await client.ask("GET", `/v21.0/${id}`, undefined, { authorization: `Bearer ${key}` })).status, 403);
 });
 
-onStage("uploads and sends by id that cannot be are refused with their codes", async (stage) => {
+onMedia("uploads and sends by id that cannot be are refused with their codes", async (stage, [LINE, ANA]) => {
   await stage.linkLine(LINE);
   const client = cloudClient(stage, LINE);
   const pdf = await client.upload(bytesOf("pdf"), "bill.pdf", "application/pdf");
