@@ -54,17 +54,14 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
   }
 
   return {
-    /** Returns the days since `from` (`YYYY-MM-DD`) with any activity, oldest first; `complete` if all is counted. */
-    async days(
-      accountId: string,
-      from: string,
-    ): Promise<{ days: ({ day: string } & DayCounts)[]; complete: boolean }> {
+    /** Returns the days since `from` (`YYYY-MM-DD`) with any activity, oldest first. */
+    async days(accountId: string, from: string): Promise<{ days: ({ day: string } & DayCounts)[] }> {
       let more = true;
       for (let page = 0; more && page < MOST_PAGES; page++) more = await fold(accountId);
       const days: ({ day: string } & DayCounts)[] = [];
       const range = { prefix: panelKeys.usageOf(accountId), start: panelKeys.usage(accountId, from) };
       for await (const { key, value } of kv.list(range)) days.push({ day: String(key.at(-1)), ...value });
-      return { days, complete: !more };
+      return { days };
     },
   };
 }

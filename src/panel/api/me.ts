@@ -30,7 +30,6 @@ export function addMe(parts: Parts): void {
     data: {
       login: person.login,
       operator: person.accountId === null,
-      hasPassword: person.passwordHash !== null,
       totp: person.totp?.confirmed ?? false,
       passkeys: person.passkeys.map(({ id, name, createdAt, lastUsedAt }) => ({ id, name, createdAt, lastUsedAt })),
       signIns: (await signIns.list(person.id)).map((row) => ({ ...row, current: row.id === signInId })),

@@ -22,12 +22,11 @@ export const apiUrl = (below) => new URL(`api${below}`, root).href;
  * `errors` are those of the gateway.
  */
 export class CallError extends Error {
-  constructor({ code, detail, title, errors = [] }, status) {
+  constructor({ code, detail, title, errors = [] }) {
     // A message that is a whole sentence stands without the name of its field, which people do not know.
     const [first] = errors.map(({ path, message }) => (/^\p{Lu}/u.test(message) ? "" : `${path}: `) + said(message));
     super(first ?? said(detail ?? title ?? t("Something went wrong.")));
     this.code = code;
-    this.status = status;
     this.errors = errors;
     this.fields = Object.fromEntries(errors.map(({ path, message }) => [path.split(".")[0], said(message)]));
   }
@@ -37,6 +36,7 @@ export class CallError extends Error {
 const READ_MS = 20_000;
 const DONE_MS = 60_000;
 const never = new Promise(() => {});
+const notResponding = () => new CallError({ code: "offline", detail: t("The gateway is not responding.") });
 
 /**
  * Calls `/panel/api…`; resolves to the JSON of the answer, and never once the signal is aborted. `once`, an idempotency
@@ -64,7 +64,7 @@ export async function call(
   } catch {
     if (signal.aborted) return await never;
     offline.set(true);
-    throw new CallError({ code: "offline", detail: t("The gateway is not responding.") }, 0);
+    throw notResponding();
   }
   const answer = await response.json().catch(() => ({}));
   if (signal.aborted) return await never;
@@ -74,10 +74,7 @@ export async function call(
   if (response.ok) return answer;
   // Without a person the app opens the sign-in page, once for all calls of a page.
   if (answer.code === "sign_in_required") session.set({ ...session.get(), person: null });
-  throw new CallError(
-    gone ? { code: "offline", detail: t("The gateway is not responding.") } : answer,
-    response.status,
-  );
+  throw gone ? notResponding() : new CallError(answer);
 }
 
 export async function loadSession() {

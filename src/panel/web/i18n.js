@@ -2,6 +2,7 @@
 // language, which the gateway serves as a module of its own. Of what the gateway says, the sentences that are not there
 // stay in English: developers alone meet them. A blank, `{name}`, stands for what changes.
 import { makeStore } from "./html.js";
+import { kept } from "./theme.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
 const KEY = "paloma.language";
@@ -10,14 +11,6 @@ export const language = makeStore("en");
 let words = {};
 /** What the gateway says: each sentence, with its words and the names of its blanks in turn. None in English. */
 let sentences = [];
-
-const saved = () => {
-  try {
-    return localStorage.getItem(KEY);
-  } catch {
-    return null;
-  }
-};
 
 export async function setLanguage(code, remember = false) {
   const { default: translated, said } = code === "en" ? { default: {}, said: [] } : await import(`./lang/${code}.js`);
@@ -30,7 +23,7 @@ export async function setLanguage(code, remember = false) {
 
 /** Starts with the saved language, else the first of the browser's languages that is available. */
 export function startLanguage() {
-  const wanted = [saved(), ...navigator.languages.map((tag) => tag.slice(0, 2))];
+  const wanted = [kept(KEY), ...navigator.languages.map((tag) => tag.slice(0, 2))];
   return setLanguage(wanted.find((code) => code in LANGUAGES) ?? "en");
 }
 

@@ -10,10 +10,8 @@ async function ask(work) {
   try {
     return (await work()).toJSON();
   } catch (error) {
-    throw new CallError({
-      code: "passkey",
-      detail: error.name === "NotAllowedError" ? t("The passkey was not used.") : error.message,
-    }, 0);
+    const detail = error.name === "NotAllowedError" ? t("The passkey was not used.") : error.message;
+    throw new CallError({ code: "passkey", detail });
   }
 }
 

@@ -2,13 +2,16 @@
 const KEY = "paloma.theme";
 export const THEMES = ["auto", "light", "dark"];
 
-export function theme() {
+/** Returns what this browser keeps under a name; null for nothing, and where the browser keeps nothing. */
+export function kept(name) {
   try {
-    return localStorage.getItem(KEY) ?? "auto";
+    return localStorage.getItem(name);
   } catch {
-    return "auto";
+    return null;
   }
 }
+
+export const theme = () => kept(KEY) ?? "auto";
 
 export function setTheme(name) {
   localStorage.setItem(KEY, name);

@@ -145,10 +145,9 @@ export const deliveryWord = (status) =>
   ({
     pending: t("waiting"),
     delivered: t("delivered"),
-    succeeded: t("delivered"),
     failed: t("failed"),
   })[status] ?? status;
-const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
+const deliveryKind = (status) => ({ delivered: "good", failed: "bad" })[status] ?? "warn";
 export const DeliveryState = ({ status }) =>
   html`<${Badge} kind=${deliveryKind(status)}>${deliveryWord(status)}</${Badge}>`;
 

@@ -1,5 +1,5 @@
 /** Colours of samples: comments, strings, numbers and keywords, by one expression for each language. */
-import { copyButton, el } from "./dom.js";
+import { codeBox, el } from "./dom.js";
 
 const KINDS = ["comment", "string", "number", "keyword", "name"];
 const HASH = /(?<=^|\s)#.*/;
@@ -79,8 +79,8 @@ export function colour(pre, text, language) {
 }
 
 /** An answer, or JSON, in a box with a button that copies it. */
-export function codeBox(text) {
+export function jsonBox(text) {
   const pre = el("pre", { tabindex: "0" });
   colour(pre, text, "json");
-  return el("div", { class: "code" }, copyButton(() => pre.textContent, pre), pre);
+  return codeBox(pre);
 }

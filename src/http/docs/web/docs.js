@@ -1,5 +1,5 @@
 /** The API reference, rendered in the browser from `/openapi.json` alone. */
-import { codeBox } from "./colours.js";
+import { jsonBox } from "./colours.js";
 import { el, menu, prose } from "./dom.js";
 import { exampleOf, resolve, rowsOf, typeOf } from "./schema.js";
 import "./search.js";
@@ -61,32 +61,32 @@ function section(name, description, parts) {
   );
 }
 
+/** A part of the page that has a link of its own. */
+function part(id, title, content) {
+  const heading = el("h3", {}, el("a", { href: `#${id}`, class: "anchor" }, title));
+  return el("article", { id, "data-title": title }, heading, content);
+}
+
+function halves(told, shown) {
+  return el("div", { class: "halves" }, el("div", {}, told), el("div", { class: "beside" }, shown));
+}
+
 function article(api, operation) {
   const { operationId, summary, description = "", method, path, parameters = [], requestBody, responses } = operation;
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const fields = content ? rowsOf(api, content.schema) : [];
   const { samples, form } = tryIt(api, operation);
-  return el(
-    "article",
-    { id: operationId, "data-title": summary },
-    el("h3", {}, el("a", { href: `#${operationId}`, class: "anchor" }, summary)),
+  return part(operationId, summary, [
     el("p", { class: "route" }, el("span", { class: `method ${method}` }, method.toUpperCase()), path),
-    el(
-      "div",
-      { class: "halves" },
-      el(
-        "div",
-        {},
-        prose(description),
-        el("div", { class: "soft" }, prose(keyForm(operation))),
-        parameters.length ? [el("h4", {}, "Parameters"), parameterTable(api, parameters)] : null,
-        content ? [el("h4", {}, `Body (${type})`), fieldTable(fields)] : null,
-        el("h4", {}, "Responses"),
-        Object.entries(responses).map(([status, response]) => answer(api, status, response)),
-      ),
-      el("div", { class: "beside" }, samples, form),
-    ),
-  );
+    halves([
+      prose(description),
+      el("div", { class: "soft" }, prose(keyForm(operation))),
+      parameters.length ? [el("h4", {}, "Parameters"), parameterTable(api, parameters)] : null,
+      content ? [el("h4", {}, `Body (${type})`), fieldTable(fields)] : null,
+      el("h4", {}, "Responses"),
+      Object.entries(responses).map(([status, response]) => answer(api, status, response)),
+    ], [samples, form]),
+  ]);
 }
 
 function keyForm({ security }) {
@@ -111,12 +111,10 @@ function table(rows) {
 
 function fieldTable(rows) {
   return table(rows.map(({ name, type, required, description }) =>
-    el(
-      "tr",
-      {},
+    el("tr", {}, [
       el("td", {}, el("code", {}, name), required ? "" : el("span", { class: "soft" }, " optional")),
       el("td", {}, el("span", { class: "soft" }, type), prose(description)),
-    )
+    ])
   ));
 }
 
@@ -125,15 +123,12 @@ function answer(api, status, { description, content = {} }) {
   const example = body && type.endsWith("json")
     ? body.examples ?? { example: { value: exampleOf(api, body.schema) } }
     : {};
-  const details = el(
-    "details",
-    {},
-    el("summary", {}, `${status} `, el("span", { class: "soft" }, description.replaceAll("`", ""))),
-  );
+  const meaning = el("span", { class: "soft" }, description.replaceAll("`", ""));
+  const details = el("details", {}, el("summary", {}, `${status} `, meaning));
   // There are about a hundred; each is rendered when it is opened.
   details.addEventListener("toggle", () => {
     const rows = type === "application/json" ? [fieldTable(rowsOf(api, body.schema))] : [];
-    details.append(...rows, ...Object.values(example).map(({ value }) => codeBox(JSON.stringify(value, null, 2))));
+    details.append(...rows, ...Object.values(example).map(({ value }) => jsonBox(JSON.stringify(value, null, 2))));
   }, { once: true });
   return details;
 }
@@ -141,22 +136,10 @@ function answer(api, status, { description, content = {} }) {
 function event(api, name, { summary, requestBody }) {
   const { schema } = requestBody.content["application/json"];
   const rows = rowsOf(api, resolve(api, schema));
-  return el(
-    "article",
-    { id: `event-${name}`, "data-title": name },
-    el("h3", {}, el("a", { href: `#event-${name}`, class: "anchor" }, name)),
-    el(
-      "div",
-      { class: "halves" },
-      el("div", {}, prose(summary), fieldTable(rows)),
-      el(
-        "div",
-        { class: "beside" },
-        el("h4", {}, "Example"),
-        codeBox(JSON.stringify(exampleOf(api, schema), null, 2)),
-      ),
-    ),
-  );
+  const example = jsonBox(JSON.stringify(exampleOf(api, schema), null, 2));
+  return part(`event-${name}`, name, [
+    halves([prose(summary), fieldTable(rows)], [el("h4", {}, "Example"), example]),
+  ]);
 }
 
 /** A row for each error code that an operation may answer, with its status and meaning. */
@@ -170,12 +153,6 @@ function errors(operations) {
     }
   }
   return [...known].sort(([, a], [, b]) => a.status - b.status).map(([code, { status, title }]) =>
-    el(
-      "tr",
-      { id: `error-${code}` },
-      el("td", {}, el("code", {}, code)),
-      el("td", {}, String(status)),
-      el("td", {}, title),
-    )
+    el("tr", { id: `error-${code}` }, [el("code", {}, code), String(status), title].map((cell) => el("td", {}, cell)))
   );
 }

@@ -1,6 +1,6 @@
 /** What the reader gave for all samples: an API key, kept in this tab, and a language. And the samples of the guides. */
 import { colour } from "./colours.js";
-import { copyButton, el } from "./dom.js";
+import { codeBox, el } from "./dom.js";
 
 const KEY = "paloma-docs-key";
 const LANGUAGE = "paloma-docs-language";
@@ -56,12 +56,10 @@ export function sampleBox(languages, draw) {
     draw(pre, language);
   };
   keepDrawn(redraw);
-  const box = el(
-    "div",
-    {},
+  const box = el("div", {}, [
     el("div", { class: "tabs", role: "group", "aria-label": "Language of the samples" }, tabs),
-    el("div", { class: "code" }, copyButton(() => pre.textContent, pre), pre),
-  );
+    codeBox(pre),
+  ]);
   return { box, redraw };
 }
 
@@ -71,9 +69,8 @@ const ROOT = new URL("..", import.meta.url).href.slice(0, -1);
 export function fillSamples(main) {
   for (const pre of main.querySelectorAll("pre")) {
     const [text, language] = [pre.textContent, languageIn(pre)];
-    const box = el("div", { class: "code" }, copyButton(() => pre.textContent, pre));
-    pre.replaceWith(box);
-    box.append(pre);
+    const { parentElement, nextSibling } = pre;
+    parentElement.insertBefore(codeBox(pre), nextSibling);
     keepDrawn(() => colour(pre, filled(text), language));
   }
 }

@@ -48,17 +48,13 @@ async function show() {
   if (own !== asked) return;
   list.replaceChildren(
     ...found.slice(0, SHOWN).map(({ section, marks }) =>
-      el(
-        "li",
-        {},
-        el(
-          "a",
-          { href: new URL(section.url, import.meta.url).href },
+      el("li", {}, [
+        el("a", { href: new URL(section.url, import.meta.url).href }, [
           el("strong", {}, section.heading || section.page),
           section.heading ? el("span", { class: "soft" }, ` ${section.page}`) : null,
           el("span", { class: "snippet" }, snippet(section, marks)),
-        ),
-      )
+        ]),
+      ])
     ),
   );
   list.hidden = found.length === 0;

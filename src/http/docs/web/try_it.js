@@ -1,5 +1,5 @@
 /** The request of an operation: samples of it in the reader's language, and a form that changes and sends it. */
-import { codeBox, colour } from "./colours.js";
+import { colour, jsonBox } from "./colours.js";
 import { el } from "./dom.js";
 import { key, sampleBox } from "./reader.js";
 import { exampleOf, resolve } from "./schema.js";
@@ -52,28 +52,23 @@ function requestOf(api, { method, path, parameters = [], requestBody, security }
   return request;
 }
 
+const labelled = (label, attributes) => el("label", {}, label, el("input", attributes));
+
 function formOf(api, operation) {
   const { method, path, parameters = [], requestBody } = operation;
   const inputs = parameters.filter((parameter) => parameter.in !== "cookie").map((parameter) =>
-    el(
-      "label",
-      {},
-      parameter.name,
-      el("input", {
-        name: `${parameter.in}:${parameter.name}`,
-        placeholder: String(exampleOf(api, parameter.schema)),
-        autocomplete: "off",
-        ...(parameter.required ? { required: "" } : {}),
-      }),
-    )
+    labelled(parameter.name, {
+      name: `${parameter.in}:${parameter.name}`,
+      placeholder: String(exampleOf(api, parameter.schema)),
+      autocomplete: "off",
+      required: parameter.required ? "" : null,
+    })
   );
   const content = requestBody?.content ?? {};
   if (content["multipart/form-data"]) {
     const { properties } = resolve(api, content["multipart/form-data"].schema);
     for (const name of Object.keys(properties)) {
-      inputs.push(
-        el("label", {}, name, el("input", { name: `form:${name}`, type: name === "file" ? "file" : "text" })),
-      );
+      inputs.push(labelled(name, { name: `form:${name}`, type: name === "file" ? "file" : "text" }));
     }
   } else if (content["application/json"]) {
     const example = JSON.stringify(exampleOf(api, content["application/json"].schema), null, 2);
@@ -105,11 +100,9 @@ function formOf(api, operation) {
     },
     inputs,
     // The second half of a double click sends nothing, however soon the first was answered.
-    el(
-      "div",
-      {},
+    el("div", {}, [
       el("button", { class: "send", onclick: (event) => event.detail > 1 && event.preventDefault() }, "Send"),
-    ),
+    ]),
     answer,
   );
 }
@@ -142,15 +135,15 @@ async function shown(response, tookMs) {
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
   const head = `${response.status} ${response.statusText} in ${Math.round(tookMs)} ms\n${headers}\n\n`;
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
-    const box = codeBox(head);
+    const box = jsonBox(head);
     follow(response, box.querySelector("pre")).catch(() => {});
     return box;
   }
   const text = await response.text();
   try {
-    return codeBox(head + JSON.stringify(JSON.parse(text), null, 2));
+    return jsonBox(head + JSON.stringify(JSON.parse(text), null, 2));
   } catch {
-    return codeBox(head + text.slice(0, 20_000));
+    return jsonBox(head + text.slice(0, 20_000));
   }
 }
 

@@ -91,6 +91,13 @@ function Change({ row, reload }) {
     const expiresAt = ends === "" ? null : Date.parse(`${ends}T00:00:00Z`);
     await patch({ name, plan, ...(ends !== day && { expiresAt }) });
   };
+  const [title, verb, effect] = row.active
+    ? [
+      t("Deactivate {name}?", { name: row.name }),
+      t("Deactivate"),
+      t("Its key stops working immediately. Its lines stay linked, and queued messages are still sent."),
+    ]
+    : [t("Activate {name}?", { name: row.name }), t("Activate"), t("Its key works again immediately.")];
   return html`<span class="row end">
     <${FormButton} kind="small" label=${t("Edit")} title=${row.name} submit=${save} button=${t("Save")}>${(wrong) =>
     html`
@@ -100,16 +107,6 @@ function Change({ row, reload }) {
       <${Field} label=${t("Subscription ends")} type="date" max="9999-12-31" name="ends" defaultValue=${day}
         hint=${t("At midnight UTC. Leave empty for no end.")} wrong=${wrong("expiresAt")} />
     `}</${FormButton}>
-    ${
-    row.active
-      ? html`
-        <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })} button=${t("Deactivate")}
-          text=${t("Its key stops working immediately. Its lines stay linked, and queued messages are still sent.")}
-          run=${() => patch({ active: false })} />
-      `
-      : html`
-        <${Ask} kind="small" title=${t("Activate {name}?", { name: row.name })} button=${t("Activate")}
-          text=${t("Its key works again immediately.")} run=${() => patch({ active: true })} />
-      `
-  }</span>`;
+    <${Ask} kind="small" title=${title} button=${verb} text=${effect} run=${() => patch({ active: !row.active })} />
+    </span>`;
 }

@@ -51,7 +51,7 @@ export function Plans() {
 function Edit({ plan, others, close, reload }) {
   const save = async (values) => {
     if (!plan.name && others?.some(({ name }) => name === values.name)) {
-      throw new CallError({ errors: [{ path: "name", message: t("There is already a plan with this name.") }] }, 0);
+      throw new CallError({ errors: [{ path: "name", message: t("There is already a plan with this name.") }] });
     }
     await call("PUT", `/operator/plans/${encodeURIComponent(plan.name || values.name)}`, {
       body: {

@@ -68,7 +68,7 @@ export function Welcome() {
   const link = useLoad(async () => (await call("POST", "/welcome", { body: { token } })).data, []);
   const join = async ({ login, password, again }) => {
     if (password !== again) {
-      throw new CallError({ errors: [{ path: "again", message: t("The passwords do not match.") }] }, 0);
+      throw new CallError({ errors: [{ path: "again", message: t("The passwords do not match.") }] });
     }
     await call("POST", "/join", { body: { token, login, password } });
     await loadSession();
