@@ -7,6 +7,7 @@ import type { Hono } from "@hono/hono";
 import htm from "htm" with { type: "text" };
 import preact from "preact" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
+import { unlessMissing } from "../base/files.ts";
 import type { ApiContext, ApiEnv } from "../http/api/route.ts";
 import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../http/api/static_file.ts";
 import { shipped } from "../shipped.ts";
@@ -111,13 +112,9 @@ async function readAsset(name: string): Promise<string | null> {
   if (name === "lib.js") return LIBRARIES;
   const [, language] = /^lang\/([a-z]{2})\.js$/.exec(name) ?? [];
   if (language) return await readWords(language);
-  try {
-    const text = await Deno.readTextFile(join(FOLDER, name));
-    // One file, because each costs a slow line as much as a large one.
-    return name === "panel.css" ? await Deno.readTextFile(shipped("src/http/docs/web/theme.css")) + text : text;
-  } catch {
-    return null;
-  }
+  const text = await unlessMissing(Deno.readTextFile(join(FOLDER, name)));
+  // One file, because each costs a slow line as much as a large one.
+  return name === "panel.css" ? await Deno.readTextFile(shipped("src/http/docs/web/theme.css")) + text : text;
 }
 
 /**

@@ -3,6 +3,7 @@
  * the pages before and after.
  */
 import { join } from "node:path";
+import { unlessMissing } from "../../base/files.ts";
 import { shipped } from "../../shipped.ts";
 import { CONTENTS } from "./contents.ts";
 
@@ -145,12 +146,8 @@ function neighbours(guide: Guide): string {
 }
 
 /** Resolves to the bytes of a guide's image; null if there is none of this name. */
-export async function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
-  try {
-    return await Deno.readFile(join(DOCS, "images", name));
-  } catch {
-    return null;
-  }
+export function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
+  return unlessMissing(Deno.readFile(join(DOCS, "images", name)));
 }
 
 /** Returns the target of a guide's link on this site; null for files that only the source has. */

@@ -2,6 +2,7 @@
  * What agents may do: people of an account who answer chats, and see neither keys, webhooks and lines nor other people.
  * Whatever is not listed here is refused.
  */
+import { unlessMalformed } from "../../base/retry.ts";
 import { ROUTES } from "../../http/resources/resources.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -57,19 +58,11 @@ const known: readonly Known[] = ROUTES.map(({ method, path, operationId }) => ({
 
 /** Throws Refusal not_permitted unless agents may call this operation of the public API. */
 export function assertForAgents(method: string, pathname: string): void {
-  const path = decoded(pathname);
+  // As the router decodes it.
+  const path = unlessMalformed(() => decodeURI(pathname), pathname);
   const [found] = known.filter((route) => route.method === method && route.pattern.test(path))
     .sort((a, b) => a.params - b.params);
   if (!found || !OPERATIONS.has(found.operationId)) throw onlyOwners();
 }
 
 export const onlyOwners = () => new Refusal("not_permitted", "Only owners of the account may do this.");
-
-/** As the router decodes it. */
-function decoded(pathname: string): string {
-  try {
-    return decodeURI(pathname);
-  } catch {
-    return pathname;
-  }
-}

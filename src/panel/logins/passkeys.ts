@@ -4,6 +4,7 @@
  * sealed. Only the fact that a challenge was answered is stored.
  */
 import { Buffer } from "node:buffer";
+import { unlessMalformed } from "../../base/retry.ts";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
@@ -28,12 +29,8 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
 
   /** Returns when the challenge expires; 0 if it is not ours. */
   function untilOf(challenge: Uint8Array): number {
-    try {
-      const until = people.seal.open(challenge);
-      return until.length === 8 ? Number(new DataView(until.buffer).getBigUint64(0)) : 0;
-    } catch {
-      return 0;
-    }
+    const until = unlessMalformed(() => people.seal.open(challenge), null);
+    return until?.length === 8 ? Number(new DataView(until.buffer).getBigUint64(0)) : 0;
   }
 
   /** Whether this challenge is ours and still valid, and this is its first answer. Records the answer. */

@@ -15,7 +15,6 @@ export const KEY = "YOUR_API_KEY";
 /** @type {Record<"curl" | "JavaScript" | "Python" | "PHP" | "Go", (request: SampleRequest) => string>} */
 export const SAMPLES = { curl, JavaScript: javascript, Python: python, PHP: php, Go: go };
 
-/** @param {SampleRequest} request */
 function curl({ method, url, headers, json, form }) {
   const parts = [`curl -X ${method} ${shell(url)}`];
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${shell(`${name}: ${value}`)}`);
@@ -26,7 +25,6 @@ function curl({ method, url, headers, json, form }) {
   return parts.join(" \\\n  ");
 }
 
-/** @param {SampleRequest} request */
 function javascript({ method, url, headers, json, form }) {
   const lines = [];
   if (form) {
@@ -49,7 +47,6 @@ function javascript({ method, url, headers, json, form }) {
   return lines.join("\n");
 }
 
-/** @param {SampleRequest} request */
 function python({ method, url, headers, json, form }) {
   const lines = ["import requests", "", `response = requests.request(`, `    ${JSON.stringify(method)},`];
   lines.push(`    ${JSON.stringify(url)},`, `    headers=${pythonValue(headers)},`);
@@ -65,7 +62,6 @@ function python({ method, url, headers, json, form }) {
   return [...lines, ")", "print(response.status_code, response.json())"].join("\n");
 }
 
-/** @param {SampleRequest} request */
 function php({ method, url, headers, json, form }) {
   const sent = Object.entries({ ...headers, ...(json === undefined ? {} : { "content-type": "application/json" }) });
   const lines = ["<?php", `$request = curl_init(${phpValue(url)});`, "curl_setopt_array($request, ["];
@@ -86,7 +82,6 @@ function php({ method, url, headers, json, form }) {
   return lines.join("\n");
 }
 
-/** @param {SampleRequest} request */
 function go({ method, url, headers, json, form }) {
   const imports = ["fmt", "io", "net/http"];
   const stop = ["if err != nil {", "\tpanic(err)", "}"];
