@@ -97,7 +97,9 @@ async function openParts(options: GatewayOptions, opened: AsyncDisposableStack):
   const isShared = config.store !== null;
   // A shared store has leases instead of the lock.
   if (!isShared) opened.adopt(await lockGateway(config.dataDir, fileEngine), (lock) => lock.release());
-  const place = isShared && role !== "api" ? await placeIn(config, runtime) : null;
+  const place = isShared && role !== "api"
+    ? await (await import("./cluster/place.ts")).takePlace(config.dataDir, { engine: fileEngine, runtime })
+    : null;
   if (place) opened.adopt(place, (place) => place.release());
   const data = opened.adopt(await openData(config, runtime), (folder) => folder.close());
   const bell = opened.adopt(await openBell(config, runtime), (bell) => bell.close());
@@ -107,9 +109,4 @@ async function openParts(options: GatewayOptions, opened: AsyncDisposableStack):
     : opened.adopt(fileEngine.watch(pathsOf(config.dataDir).store), (watch) => watch.close()).hasChanged;
   const engine = { load: loadBaileys, open: openNetwork };
   return { config, runtime, engine, data, bell, media, hasChanged, place, emulation };
-}
-
-async function placeIn({ dataDir }: Config, runtime: Runtime) {
-  const { takePlace } = await import("./cluster/place.ts");
-  return await takePlace(dataDir, { engine: fileEngine, runtime });
 }

@@ -5,7 +5,6 @@
  * under a new id (promise 9). A process restarted in the same place declares its predecessor dead at once, without
  * waiting.
  */
-import { Buffer } from "node:buffer";
 import type { Service } from "../base/service.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { callMembers, CLUSTER_TOPIC } from "./holder.ts";
@@ -171,7 +170,7 @@ export class Member implements Service {
       await Promise.all(this.leases.map((leases) => leases.lost()));
     }
     if (this.#leaving) return;
-    this.#id = Buffer.from(runtime.random.bytes(8)).toString("hex");
+    this.#id = runtime.random.bytes(8).toHex();
     // A successor takes leases at once: it inherits those of its predecessor.
     this.#joinedAt = await this.#succeed() ? -Infinity : runtime.clock.now();
     await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });

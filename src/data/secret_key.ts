@@ -77,7 +77,7 @@ async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): 
     const found = (await Deno.readTextFile(path)).trim();
     if (found !== "") return checked(found, path);
     if (options.sealed !== null && await exists(options.sealed)) throw keyGone(dataDir, options.sealed);
-    const made = Buffer.from(options.random.bytes(KEY_BYTES)).toString("hex");
+    const made = options.random.bytes(KEY_BYTES).toHex();
     await Deno.writeTextFile(path, made + "\n");
     await giveToOwner(path);
     await file.sync();

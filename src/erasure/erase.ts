@@ -48,8 +48,14 @@ interface EraseDeps {
   media: Pick<MediaStore, "remove">;
 }
 
-/** The result of a step, which the caller commits together with the new row. `place` null: the erasure is done. */
-type Step = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place | null } };
+/** What a step changes, which the caller commits together with the row. `place` null: the erasure is done. */
+interface Step extends Partial<Pick<ErasureRow, "person" | "messages" | "events" | "files" | "again">> {
+  change?: Change;
+  place: Place | null;
+}
+
+/** The place of an erasure that is at this step. */
+type At<Name extends Place["step"]> = Extract<Place, { step: Name }>;
 
 /** Continues the oldest erasure of each account; resolves to the number completed. */
 export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise<number> {
@@ -94,10 +100,11 @@ async function eraseOne(deps: EraseDeps, first: Row<ErasureRow>, signal: AbortSi
 /** Makes the next step and commits it; null if another process was faster. */
 async function commitStep(deps: EraseDeps, row: Row<ErasureRow>): Promise<Row<ErasureRow> | "done" | null> {
   const { kv, runtime: { clock } } = deps;
-  const { change = new Change(), row: { place, ...after } } = await makeStep(deps, row.value);
+  const { change = new Change(), place, ...progress } = await makeStep(deps, row.value);
+  const after = { ...row.value, ...progress };
   change.check(row);
   if (place === null) {
-    const done = recordOf({ ...row.value, ...after, doneAt: clock.now() });
+    const done = recordOf({ ...after, doneAt: clock.now() });
     change.delete(row.key).set(erasureKeys.done(done.accountId, done.id), done);
     return await kv.commit(change) === null ? null : "done";
   }
@@ -147,7 +154,7 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Step> {
   await settleRefunds(kv, accountId);
   const { messages: upTo } = await ledgerOf(kv, accountId);
   const floor = (await kv.get(messageKeys.historyFloor(accountId))).value ?? 0;
-  return { row: { ...row, person, again: false, place: { step: "messages", after: floor, upTo } } };
+  return { person, again: false, place: { step: "messages", after: floor, upTo } };
 }
 
 /** Cancels messages; those that may have left already are only ended. */
@@ -156,11 +163,7 @@ async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<
   for (const id of ids) if (!cancelled.has(id)) await recorder.drop(id, CANCELLED);
 }
 
-async function eraseFromMessages(
-  deps: EraseDeps,
-  row: ErasureRow,
-  { after, upTo }: Extract<Place, { step: "messages" }>,
-): Promise<Step> {
+async function eraseFromMessages(deps: EraseDeps, row: ErasureRow, { after, upTo }: At<"messages">): Promise<Step> {
   const { kv, network, runtime: { clock } } = deps;
   const traces = new Traces(row.person);
   const erased = await eraseMessages(kv, row.accountId, { traces, after, upTo, now: clock.now() });
@@ -171,33 +174,28 @@ async function eraseFromMessages(
   const { change, next } = erased;
   const place: Place = next === null ? { step: "index", upTo } : { step: "messages", after: next, upTo };
   const messages = row.messages + erased.rewritten.length;
-  return { change, row: { ...row, messages, again: row.again || erased.waiting.length > 0, place } };
+  return { change, messages, again: row.again || erased.waiting.length > 0, place };
 }
 
-async function eraseFromIndex(
-  { kv }: EraseDeps,
-  row: ErasureRow,
-  { upTo }: Extract<Place, { step: "index" }>,
-): Promise<Step> {
+async function eraseFromIndex({ kv }: EraseDeps, row: ErasureRow, { upTo }: At<"index">): Promise<Step> {
   // Kept while a message remains to be erased, because the index is needed to find it.
   if (!row.again) await unindexChats(kv, row.accountId, { chats: new Traces(row.person).chats, upTo });
-  return { row: { ...row, place: { step: "verifications", from: null } } };
+  return { place: { step: "verifications", from: null } };
 }
 
 async function eraseFromVerifications(
   { kv }: EraseDeps,
-  row: ErasureRow,
-  { from }: Extract<Place, { step: "verifications" }>,
+  { accountId, person }: ErasureRow,
+  { from }: At<"verifications">,
 ): Promise<Step> {
-  const { change, next } = await eraseVerifications(kv, row.accountId, { traces: new Traces(row.person), from });
-  const place: Place = next === null ? { step: "events", after: null } : { step: "verifications", from: next };
-  return { change, row: { ...row, place } };
+  const { change, next } = await eraseVerifications(kv, accountId, { traces: new Traces(person), from });
+  return { change, place: next === null ? { step: "events", after: null } : { step: "verifications", from: next } };
 }
 
 async function eraseFromEvents(
   { kv, runtime, media }: EraseDeps,
   row: ErasureRow,
-  { after }: Extract<Place, { step: "events" }>,
+  { after }: At<"events">,
 ): Promise<Step> {
   const { accountId } = row;
   const traces = new Traces(row.person);
@@ -215,18 +213,14 @@ async function eraseFromEvents(
     gone++;
   }
   const lids = new Set([...row.person.lids, ...erased.flatMap((event) => lidOf(event, row.person.number) ?? [])]);
-  const place: Place = next === null ? { step: "chats", lineId: null, at: null } : { step: "events", after: next };
   return {
     change,
-    row: {
-      ...row,
-      events: row.events + erased.length,
-      files: row.files + gone,
-      person: { ...row.person, lids: [...lids] },
-      // A newly found identifier may lead to more.
-      again: row.again || lids.size > row.person.lids.length,
-      place,
-    },
+    events: row.events + erased.length,
+    files: row.files + gone,
+    person: { ...row.person, lids: [...lids] },
+    // A newly found identifier may lead to more.
+    again: row.again || lids.size > row.person.lids.length,
+    place: next === null ? { step: "chats", lineId: null, at: null } : { step: "events", after: next },
   };
 }
 
@@ -258,21 +252,21 @@ const AFTER = { chats: "said", said: "network", network: null } as const;
 async function eraseFromLines(
   { kv, network }: EraseDeps,
   row: ErasureRow,
-  { step, lineId, at }: Extract<Place, { lineId: string | null }>,
+  { step, lineId, at }: At<"chats" | "said" | "network">,
 ): Promise<Step> {
   const lineIds = (await lineIdsOf(kv, row.accountId)).sort();
   const now = at === null ? lineIds.find((id) => id > (lineId ?? "")) : lineId;
   if (!now) {
     const after = AFTER[step];
-    if (after) return { row: { ...row, place: { step: after, lineId: null, at: null } } };
-    return { row: { ...row, place: row.again ? { step: "waiting" } : null } };
+    if (after) return { place: { step: after, lineId: null, at: null } };
+    return { place: row.again ? { step: "waiting" } : null };
   }
   const traces = new Traces(row.person);
   if (step === "network") {
-    return { row: { ...row, place: { step, lineId: now, at: await network.erase(now, traces, at) } } };
+    return { place: { step, lineId: now, at: await network.erase(now, traces, at) } };
   }
   const { change, next } = step === "chats"
     ? await eraseChats(kv, now, { traces, at })
     : await eraseSaid(kv, { lineId: now, accountId: row.accountId }, { traces, at });
-  return { change, row: { ...row, place: { step, lineId: now, at: next } } };
+  return { change, place: { step, lineId: now, at: next } };
 }

@@ -1,5 +1,4 @@
 /** The facts that phones show of a file before its download: an image's size and preview, duration, waveform, pages. */
-import { Buffer } from "node:buffer";
 import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
 import { OggOpusDecoder } from "ogg-opus-decoder";
@@ -31,8 +30,8 @@ export async function inspectFile(request: string): Promise<void> {
     const facts = await fileFacts(file ?? await given());
     const text = JSON.stringify({
       ...facts,
-      jpegThumbnail: base64(facts.jpegThumbnail),
-      waveform: base64(facts.waveform),
+      jpegThumbnail: facts.jpegThumbnail?.toBase64(),
+      waveform: facts.waveform?.toBase64(),
     });
     await Deno.stdout.write(new TextEncoder().encode(text));
   } finally {
@@ -53,10 +52,6 @@ async function watchMemory(mostBytes: number): Promise<Worker> {
   const worker = new Worker(`data:application/javascript,${encodeURIComponent(source)}`, { type: "module" });
   await new Promise((resolve) => worker.onmessage = resolve);
   return worker;
-}
-
-function base64(bytes: Uint8Array | undefined): string | undefined {
-  return bytes && Buffer.from(bytes).toString("base64");
 }
 
 /**

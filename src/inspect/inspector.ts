@@ -52,8 +52,8 @@ export function makeInspector(
 
   async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts | null> {
     using limit = timeLimit(clock, runMs, signal);
-    const bytes = file instanceof Uint8Array ? [file] : [];
-    const text = await ask(requestFor(file, memoryBytes), bytes, { signal: limit.signal, nice: 0 });
+    const [onDisk, bytes] = file instanceof Uint8Array ? [null, [file]] : [described(file), []];
+    const text = await ask({ file: onDisk, memoryBytes }, bytes, { signal: limit.signal, nice: 0 });
     if (text === null) return limit.signal.aborted ? null : {};
     return readFacts(text);
   }
@@ -96,8 +96,8 @@ export function makeReadOutside(
     using turn = timeLimit(clock, OUTSIDE_WITHIN_MS);
     return await turns.run({ tenant, signal: turn.signal }, async () => {
       using limit = timeLimit(clock, runMs);
-      const request: InspectRequest = { file: null, outside, memoryBytes };
-      const text = await ask(JSON.stringify(request), bytes, { signal: limit.signal, nice: OUTSIDE_NICE });
+      const request = { file: null, outside, memoryBytes };
+      const text = await ask(request, bytes, { signal: limit.signal, nice: OUTSIDE_NICE });
       if (text === null) throw new RangeError("it can't be read within the bounds");
       return JSON.parse(text);
     });
@@ -106,12 +106,12 @@ export function makeReadOutside(
 
 /** Resolves to what a process of its own prints; null if it fails or the signal aborts, which kills it. */
 async function ask(
-  request: string,
+  request: InspectRequest,
   bytes: Bytes,
   { signal, nice }: { signal: AbortSignal; nice: number },
 ): Promise<string | null> {
   if (signal.aborted) return null;
-  const child = command(request).spawn();
+  const child = command(JSON.stringify(request)).spawn();
   if (nice > 0) yieldToOthers(child, nice);
   const sending = send(child.stdin, bytes);
   const kill = () => {
@@ -135,12 +135,6 @@ async function ask(
 /** Whether such a file may have facts. */
 function hasFacts({ kind, mimetype, size }: UntrustedFile): boolean {
   return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
-}
-
-/** The request for a file on disk, or for an image that follows on standard input. */
-function requestFor(file: UntrustedFile | Uint8Array, memoryBytes: number): string {
-  const request: InspectRequest = { file: file instanceof Uint8Array ? null : described(file), memoryBytes };
-  return JSON.stringify(request);
 }
 
 /** Only what the process needs: arguments can be seen by other users of the machine. */

@@ -80,9 +80,6 @@ interface ContextOptions extends RoleOptions {
   url(): string;
 }
 
-/** Opens the port to the messaging network, which writes each line's rows through that line's own store. */
-type OpenNetwork = (storeOf: (lineId: string) => Kv) => Network;
-
 export function makeContext(options: ContextOptions) {
   const { config, runtime, engine, data, bell, media, hasChanged, url } = options;
   const metrics = makeMetrics();
@@ -100,7 +97,8 @@ export function makeContext(options: ContextOptions) {
   const events = measuredEvents(makeEventLog({ kv, bell, runtime }), metrics);
   const names = makeSessionNames(kv, runtime.clock);
   const safeFetch = safeFetchOnDemand({ config, runtime });
-  const openNetwork: OpenNetwork = (storeOf) =>
+  /** Opens the port to the messaging network, which writes each line's rows through that line's own store. */
+  const openNetwork = (storeOf: (lineId: string) => Kv) =>
     engine.open({
       runtime,
       kv,

@@ -54,14 +54,10 @@ export function openArchive(path: string): ArchiveReader {
       }
     },
     writeStore(store) {
-      const target = openTarget(store);
-      try {
-        const rows = reading(path, () => copyTables(target, database));
-        target.exec("COMMIT");
-        return rows;
-      } finally {
-        target.close();
-      }
+      using target = openTarget(store);
+      const rows = reading(path, () => copyTables(target, database));
+      target.exec("COMMIT");
+      return rows;
     },
     [Symbol.dispose]: () => database.close(),
   };

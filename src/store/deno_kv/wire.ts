@@ -3,7 +3,6 @@
  * processes watch the sequence and read on from their last position. Rows are kept for a while, so a broken connection
  * loses none.
  */
-import { Buffer } from "node:buffer";
 import { inBatches } from "../../base/batches.ts";
 import { Loop } from "../../base/single_flight.ts";
 import { type Clock, type Runtime, sleep } from "../../runtime.ts";
@@ -25,7 +24,7 @@ const TIME_DIGITS = 16;
 
 export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
   const { clock, log, random } = runtime;
-  const self = Buffer.from(random.bytes(8)).toString("hex");
+  const self = random.bytes(8).toHex();
 
   return async (events) => {
     const native = await openServer(url, { runtime });

@@ -30,7 +30,7 @@ const END_MS = 2_000;
 
 export function postgresWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
   const { clock, log, random } = runtime;
-  const self = Buffer.from(random.bytes(8)).toString("hex");
+  const self = random.bytes(8).toHex();
   const servers = serversOf(url);
 
   return async (events) => {

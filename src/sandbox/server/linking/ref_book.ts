@@ -1,5 +1,4 @@
 /** Maps each ref (the first part of a QR, or the id of a code exchange) to the companion that waits with it. */
-import { Buffer } from "node:buffer";
 import type { Random } from "../../../runtime.ts";
 import type { Account } from "../../world/directory.ts";
 import type { LinkAnswer, PasskeyPrimary } from "../../world/uplink.ts";
@@ -41,7 +40,7 @@ export class RefBook {
 
   /** Issues a new ref for a companion. */
   issue(companion: WaitingCompanion): string {
-    const ref = `2@${Buffer.from(this.#random.bytes(96)).toString("base64")}`;
+    const ref = `2@${this.#random.bytes(96).toBase64()}`;
     this.#waiting.set(ref, companion);
     return ref;
   }
