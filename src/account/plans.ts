@@ -38,7 +38,7 @@ export class Plans {
   }
 
   /**
-   * Removes a plan; a removed default plan is not added again. Throws Problem not_found, or OperatorError if it is in use.
+   * Removes a plan; a removed default plan is not added again. Throws Problem not_found, OperatorError if it is in use.
    */
   async remove(name: string): Promise<void> {
     await retryOnConflict(this.#kv, async () => {

@@ -34,13 +34,9 @@ export interface BackupSummary {
   bytes: number;
 }
 
-/** The backup or restore cannot be done; the message says why and what to do. */
-export class BackupError extends OperatorError {
-  override name = "BackupError";
-
-  constructor(message: string, options?: ErrorOptions) {
-    super("backup_failed", message, options);
-  }
+/** Returns the error of a backup or restore that cannot be done; the message says why and what to do. */
+export function backupError(message: string): OperatorError {
+  return new OperatorError("backup_failed", message);
 }
 
 /** Media is copied in parts of this size. */
@@ -50,12 +46,12 @@ const UNFINISHED = ".part";
 /** The same for what is yet to be sealed. */
 const OPEN = ".open";
 
-/** Throws BackupError if the file exists already, or its folder does not. */
+/** Throws OperatorError if the file exists already, or its folder does not. */
 export async function assertNew(file: string): Promise<void> {
   // A mistyped path must not become a folder on the wrong disk.
   const folder = await unlessMissing(Deno.stat(dirname(file)));
-  if (!folder?.isDirectory) throw new BackupError(`there is no folder ${dirname(file)}: make it first`);
-  if (await exists(file)) throw new BackupError(`${file} already exists: a backup never overwrites a file`);
+  if (!folder?.isDirectory) throw backupError(`there is no folder ${dirname(file)}: make it first`);
+  if (await exists(file)) throw backupError(`${file} already exists: a backup never overwrites a file`);
 }
 
 /** Fetches data that is kept elsewhere into the folder; null or absent for data that is there. */
@@ -71,7 +67,7 @@ interface BackupOptions extends Fetch {
 }
 
 /**
- * Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError.
+ * Writes a backup to `file`, which must not exist yet, in a folder that does. Throws OperatorError, StoreError.
  */
 export async function backup(
   data: DataPaths,
@@ -80,7 +76,7 @@ export async function backup(
   { rows: fetchRows, files: fetchFiles, seal = null }: BackupOptions = {},
 ): Promise<BackupSummary> {
   const isThere = fetchRows || await inDataFolder(dirname(data.store), () => exists(data.store));
-  if (!isThere) throw new BackupError(`there is no store at ${data.store}: nothing to back up`);
+  if (!isThere) throw backupError(`there is no store at ${data.store}: nothing to back up`);
   await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
     if (seal === null) return await fill(engine.createArchive(unfinished));
@@ -147,8 +143,8 @@ export interface RestoreOptions {
 export async function restore(file: string, data: DataPaths, options: RestoreOptions): Promise<BackupSummary> {
   const { engine, seal } = options;
   const found = await unlessMissing(Deno.stat(file));
-  if (!found) throw new BackupError(`there is no backup at ${file}`);
-  if (!found.isFile) throw new BackupError(`${file} is not a backup of Paloma`);
+  if (!found) throw backupError(`there is no backup at ${file}`);
+  if (!found.isFile) throw backupError(`${file} is not a backup of Paloma`);
   // Throws the system's error if the file may not be read.
   (await Deno.open(file)).close();
   if (!seal) {
@@ -159,7 +155,7 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
   return await withoutName(path, async (plain, opened) => {
     using archive = await opened(engine.openArchive);
     await openSealedFile(file, plain, seal).catch((error) => {
-      throw isDiskFull(error) ? new BackupError(`there is no space left for ${path}`) : error;
+      throw isDiskFull(error) ? backupError(`there is no space left for ${path}`) : error;
     });
     return await restoreFrom(archive, { file, data, ...options });
   });
@@ -170,16 +166,16 @@ async function restoreFrom(
   { file, data, engine, runtime, mark }: RestoreOptions & { file: string; data: DataPaths },
 ): Promise<BackupSummary> {
   const format = archive.format();
-  if (format === null) throw new BackupError(`${file} is not a backup of Paloma`);
+  if (format === null) throw backupError(`${file} is not a backup of Paloma`);
   if (format > ARCHIVE_FORMAT) {
-    throw new BackupError(`${file} was made by a newer Paloma: restore it with that version`);
+    throw backupError(`${file} was made by a newer Paloma: restore it with that version`);
   }
   const lock = await lockGateway(dirname(data.store), engine);
   const written: string[] = [];
   try {
     await assertNoStore(data.store, engine);
     if (await hasFiles(data.media)) {
-      throw new BackupError(
+      throw backupError(
         `${data.media} holds files already, of a restore that was cut short or of another store: ` +
           "move it away, or restore into an empty folder",
       );
@@ -220,11 +216,11 @@ export async function withStore<T>(
 /** Throws if there is a store, or a leftover log, which the engine would replay into the restored store. */
 async function assertNoStore(store: string, engine: FileEngine): Promise<void> {
   if (await exists(store)) {
-    throw new BackupError(`${dirname(store)} holds data already: restore into an empty folder`);
+    throw backupError(`${dirname(store)} holds data already: restore into an empty folder`);
   }
   for (const leftover of engine.leftovers(store)) {
     if (!await exists(leftover)) continue;
-    throw new BackupError(
+    throw backupError(
       `${leftover} is left of a store that was here and would spoil the restored one: ` +
         "move it away, with what else is left of that store, or restore into an empty folder",
     );
@@ -258,7 +254,7 @@ async function writeWhole<T>(
     if (error instanceof OperatorError || error instanceof StoreError) throw error;
     const failure = engine.storeError(error);
     const isFull = failure instanceof StoreError && failure.code === "full";
-    throw isFull ? new BackupError(`there is no space left for ${file}`) : failure;
+    throw isFull ? backupError(`there is no space left for ${file}`) : failure;
   }
 }
 
@@ -303,7 +299,7 @@ async function writeFiles(
   let bytes = 0;
   for (const name of names) {
     if (relative(folder, join(folder, name)).startsWith("..")) {
-      throw new BackupError(`the backup holds a file outside of its folder: ${name}`);
+      throw backupError(`the backup holds a file outside of its folder: ${name}`);
     }
     await writeWhole(join(folder, name), engine, async (unfinished) => {
       using file = await Deno.open(unfinished, { write: true });

@@ -11,7 +11,7 @@ import { giveToOwner } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import { migrate, type Migration, newestOf } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
-import { fitsSecret, hasNextKey, prove, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
+import { fitsSecret, hasNextKey, prove, secretKey, secretKeyError, wrongSecretKey } from "./secret_key.ts";
 import { OperatorError } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
 import type { FileEngine, FileLock } from "../store/file_engine.ts";
@@ -80,7 +80,7 @@ export interface OpenOptions {
 }
 
 /**
- * Throws SecretKeyError if the configured key is not that of the store, for callers that copy its rows without opening
+ * Throws OperatorError if the configured key is not that of the store, for callers that copy its rows without opening
  * them. Throws StoreError.
  */
 export async function assertSecret(store: Kv, config: DataConfig, { random }: Runtime): Promise<void> {
@@ -91,8 +91,8 @@ export async function assertSecret(store: Kv, config: DataConfig, { random }: Ru
 }
 
 /**
- * Opens the folder, creating or migrating it if necessary. Throws StoreError, SecretKeyError if the data was sealed with
- * another key (no row is written then), and OperatorError for data of a newer Paloma or of an interrupted restore.
+ * Opens the folder, creating or migrating it if necessary. Throws StoreError, and OperatorError if the data was sealed
+ * with another key (no row is written then), or is of a newer Paloma or of an interrupted restore.
  */
 export async function openDataFolder(
   config: DataConfig,
@@ -115,7 +115,7 @@ export async function openDataFolder(
     if (found !== null) {
       if (found.isRestoring) throw halfRestored(placeOf(config));
       const isRight = await fitsSecret(store, seal);
-      if (isRight ? found.isRekeying : await hasNextKey(config)) throw new SecretKeyError(UNFINISHED);
+      if (isRight ? found.isRekeying : await hasNextKey(config)) throw secretKeyError(UNFINISHED);
       if (!isRight) throw wrongSecretKey(config, placeOf(config));
       await migrate(kv, { runtime, migrations });
       await plans.addDefaults();

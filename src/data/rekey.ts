@@ -18,7 +18,7 @@ import {
   nextSecretKey,
   prove,
   secretKey,
-  SecretKeyError,
+  secretKeyError,
   wrongSecretKey,
 } from "./secret_key.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
@@ -74,7 +74,7 @@ interface RekeyOptions {
 
 /**
  * Resolves to the number of rows re-encrypted, 0 if an earlier run has finished; null, with nothing changed, if `from`
- * is not the key of this data. Throws StoreError, OperatorError, and SecretKeyError if an earlier run has begun with
+ * is not the key of this data. Throws StoreError, and OperatorError, also if an earlier run has begun with
  * another new key, under which some of the data is already.
  */
 export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: RekeyOptions): Promise<number | null> {
@@ -84,7 +84,7 @@ export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: Re
   // Not migrated here: the contents that accounts have sealed cannot be read in these rows.
   await schemaVersionOf(kv, migrations);
   const isBegun = isRow(await kv.get(dataKeys.rekeying()));
-  if (isBegun && !await fitsSecret(kv, next, dataKeys.rekeying())) throw new SecretKeyError(OTHER_KEY);
+  if (isBegun && !await fitsSecret(kv, next, dataKeys.rekeying())) throw secretKeyError(OTHER_KEY);
   await kv.commit(prove(new Change(), next, dataKeys.rekeying()));
   // Bytes that the old key does not open were never sealed, or are already re-encrypted.
   const reseal = (bytes: Uint8Array) => {

@@ -55,7 +55,7 @@ export async function sealFile(
   }
 }
 
-/** Writes the unsealed contents to a file. Throws OperatorError for another passphrase, and if it was altered or cut off. */
+/** Writes the unsealed contents to a file. Throws OperatorError for another passphrase or a damaged file. */
 export async function openSealedFile(
   from: string,
   target: Deno.FsFile,

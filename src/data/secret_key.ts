@@ -25,18 +25,14 @@ interface SecretKeyOptions {
   sealed: string | null;
 }
 
-/** The secret key is unreadable, missing although there is data, or not the data's. The message says what to do. */
-export class SecretKeyError extends OperatorError {
-  override name = "SecretKeyError";
-
-  constructor(message: string, options?: ErrorOptions) {
-    super("secret_key_wrong", message, options);
-  }
+/** Returns the error of a key that is unreadable, missing although there is data, or not the data's, and what to do. */
+export function secretKeyError(message: string): OperatorError {
+  return new OperatorError("secret_key_wrong", message);
 }
 
 /**
  * Resolves to the secret as text: the configured one, otherwise the one in `dataDir`, which is created with mode 0600
- * if the folder is new. Concurrent processes get the same one. Throws SecretKeyError.
+ * if the folder is new. Concurrent processes get the same one. Throws OperatorError.
  */
 export async function secretKey(
   dataDir: string,
@@ -47,7 +43,7 @@ export async function secretKey(
   return await keyIn(dataDir, FILE, options);
 }
 
-/** Resolves to the key that will replace the folder's own, created once until `adoptNextKey`. Throws SecretKeyError. */
+/** Resolves to the key that will replace the folder's own, created once until `adoptNextKey`. Throws OperatorError. */
 export async function nextSecretKey(dataDir: string, { random }: Pick<SecretKeyOptions, "random">): Promise<string> {
   return await keyIn(dataDir, NEXT_FILE, { random, sealed: null });
 }
@@ -106,7 +102,7 @@ export function prove(change: Change, seal: Seal, proof = dataKeys.secretCheck()
 export function wrongSecretKey(
   config: Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Config, "store">>,
   place: string,
-): SecretKeyError {
+): OperatorError {
   const path = join(config.dataDir, FILE);
   const [where, remedy] = config.secretKey === null
     ? [path, "put the original back, or set PALOMA_SECRET_KEY to the key that was used"]
@@ -114,13 +110,13 @@ export function wrongSecretKey(
       "PALOMA_SECRET_KEY (--secret-key)",
       `set it to the key that was used${!config.store ? `, or leave it out if that is in ${path}` : ""}`,
     ];
-  return new SecretKeyError(
+  return secretKeyError(
     `${where} is not the key that the data in ${place} was sealed with, and nothing was changed: ${remedy}`,
   );
 }
 
-function keyGone(dataDir: string, sealed: string | null): SecretKeyError {
-  return new SecretKeyError(
+function keyGone(dataDir: string, sealed: string | null): OperatorError {
+  return secretKeyError(
     `${sealed} was sealed with a key that is not here: ` +
       `put ${FILE} back into ${dataDir}, or set PALOMA_SECRET_KEY to the key that was used`,
   );
@@ -128,7 +124,7 @@ function keyGone(dataDir: string, sealed: string | null): SecretKeyError {
 
 function checked(key: string, path: string): string {
   if (/^[0-9a-f]{64}$/.test(key)) return key;
-  throw new SecretKeyError(
+  throw secretKeyError(
     `${path} is damaged: put the original back, or set PALOMA_SECRET_KEY to the key that was used`,
   );
 }

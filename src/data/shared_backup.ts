@@ -7,7 +7,7 @@ import { deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { writeMany } from "../store/limits.ts";
-import { backup, BackupError, type BackupSummary, restore, type RestoreOptions, withStore } from "./backup.ts";
+import { backup, backupError, type BackupSummary, restore, type RestoreOptions, withStore } from "./backup.ts";
 import { makeCopyFolder, removeLeftCopies } from "./copies.ts";
 import { assertSecret, type DataConfig, type DataPaths, pathsOf } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
@@ -62,7 +62,7 @@ export async function restoreData(file: string, config: DataConfig, options: Cop
     const shared = await openShared?.();
     opened.defer(() => shared?.close());
     for await (const _ of shared?.rows() ?? []) {
-      throw new BackupError("the store holds data already: restore into an empty one");
+      throw backupError("the store holds data already: restore into an empty one");
     }
     const summary = await restore(file, paths, { ...options, mark: markUnfinished });
     await withStore(paths.store, options, async (restored) => {
@@ -75,12 +75,12 @@ export async function restoreData(file: string, config: DataConfig, options: Cop
   });
 }
 
-/** Marks a shared store as being restored. Throws BackupError if it is no longer new. */
+/** Marks a shared store as being restored. Throws OperatorError if it is no longer new. */
 async function claim(shared: Kv): Promise<void> {
   const change = new Change().checkAbsent(dataKeys.schemaVersion()).checkAbsent(dataKeys.restoring())
     .set(dataKeys.restoring(), true);
   if (await shared.commit(change) === null) {
-    throw new BackupError(
+    throw backupError(
       "a gateway or another restore has begun to use the store meanwhile: restore into an empty one",
     );
   }

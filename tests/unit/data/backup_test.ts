@@ -3,7 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { AlreadyRunning, type DataPaths, lockGateway } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { exists } from "../../../src/base/files.ts";
-import { backup as backupWith, BackupError, restore as restoreWith } from "../../../src/data/backup.ts";
+import { backup as backupWith, restore as restoreWith } from "../../../src/data/backup.ts";
+import { OperatorError } from "../../../src/errors.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
@@ -151,7 +152,7 @@ Deno.test("nothing is overwritten, and what cannot be done is said and leaves no
     await assert.rejects(restore(copy, data), /empty folder/);
     await addFile(fresh, "ab/med_1", new Uint8Array([1]));
     await assert.rejects(restore(copy, fresh), {
-      name: "BackupError",
+      code: "backup_failed",
       message: /media holds files already, .*move it/,
     });
     await Deno.remove(fresh.media, { recursive: true });
@@ -184,7 +185,7 @@ Deno.test("what a killed gateway left beside its store is never mixed into a res
     await Deno.remove(fresh.store);
 
     await assert.rejects(restore(copy, fresh), (error) => {
-      assert.ok(error instanceof BackupError);
+      assert.ok(error instanceof OperatorError);
       assert.ok(error.message.includes(`${fresh.store}-wal `), error.message);
       assert.match(error.message, /move it away/);
       return true;
@@ -247,14 +248,14 @@ Deno.test("a backup or restore that finds no space names what it was writing: th
     await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
     const noWriter = (path: string) => Object.assign(denoKvFiles.createArchive(path), { finish: full });
     await assert.rejects(backupWith(data, file, { ...denoKvFiles, createArchive: noWriter }), {
-      name: "BackupError",
+      code: "backup_failed",
       message: `there is no space left for ${file}`,
     });
     await backup(data, file);
     const noReader = (path: string) => Object.assign(denoKvFiles.openArchive(path), { writeStore: full });
     const engine = { ...denoKvFiles, openArchive: noReader };
     await assert.rejects(restoreWith(file, fresh, { engine, runtime, mark: () => Promise.resolve() }), {
-      name: "BackupError",
+      code: "backup_failed",
       message: `there is no space left for ${fresh.store}`,
     });
   }));

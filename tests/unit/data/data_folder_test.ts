@@ -5,7 +5,7 @@ import { backupData, restoreData } from "../../../src/data/shared_backup.ts";
 import { copyOptions, openData, openOptions } from "../../../src/engines.ts";
 import { type Config, readConfig } from "../../../src/config.ts";
 import { AlreadyRunning, lockGateway, makeProbe, pathsOf } from "../../../src/data/data_folder.ts";
-import { SecretKeyError } from "../../../src/data/secret_key.ts";
+import { OperatorError } from "../../../src/errors.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
@@ -48,7 +48,7 @@ async function rowsOf(dataDir: string): Promise<[Deno.KvKey, string][]> {
 async function assertRefused(dataDir: string, secretKey: string | null, says: RegExp): Promise<void> {
   const before = await rowsOf(dataDir);
   await assert.rejects(openData({ dataDir, secretKey }, runtime), (error) => {
-    assert.ok(error instanceof SecretKeyError, String(error));
+    assert.ok(error instanceof OperatorError && error.code === "secret_key_wrong", String(error));
     assert.match(error.message, says);
     assert.match(error.message, /nothing was changed/);
     assert.ok(error.message.includes(dataDir));
@@ -139,7 +139,7 @@ Deno.test("of two first starts with different secrets one has the folder, and th
     const starts = await Promise.allSettled([visit(dataDir, RIGHT), visit(dataDir, WRONG)]);
     const refused = starts.filter((start) => start.status === "rejected");
     assert.equal(refused.length, 1);
-    assert.ok(refused[0]!.reason instanceof SecretKeyError, String(refused[0]!.reason));
+    assert.equal(refused[0]!.reason.code, "secret_key_wrong");
     const [winner, loser] = starts[0]!.status === "fulfilled" ? [RIGHT, WRONG] : [WRONG, RIGHT];
     await visit(dataDir, winner);
     await assertRefused(dataDir, loser, /^PALOMA_SECRET_KEY/);
