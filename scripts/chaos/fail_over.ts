@@ -4,7 +4,7 @@
  * worker that took it over; the store's server, until it answers again). Of lines that were undisturbed it runs from the
  * one blow that there was.
  */
-import { clusterKeys } from "../../src/cluster/rows.ts";
+import { leaseKeys } from "../../src/cluster/rows.ts";
 import { LINE } from "../../src/line/rows.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { Kv } from "../../src/store/kv.ts";
@@ -72,7 +72,7 @@ export class Holders {
     while (!this.#closing.signal.aborted) {
       try {
         const at = systemClock.now();
-        for await (const { key, value: { holder } } of kv.list({ prefix: clusterKeys.leases(LINE.name) })) {
+        for await (const { key, value: { holder } } of kv.list({ prefix: leaseKeys(LINE.name).leases() })) {
           const lineId = String(key.at(-1));
           const looks = this.#seen.get(lineId) ?? [];
           if (looks.at(-1)?.holder !== holder) this.#seen.set(lineId, [...looks, { at, holder }]);

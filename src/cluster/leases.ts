@@ -7,10 +7,10 @@
 import { inBatches } from "../base/batches.ts";
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
-import { Change, isRow, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
+import { Change, isRow, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { portionOf, type Share } from "./division.ts";
 import type { Claims, Holder, Kind } from "./holder.ts";
-import { clusterKeys, type LeaseRow } from "./rows.ts";
+import { leaseKeys, type LeaseRow } from "./rows.ts";
 
 interface LeasesOptions<T> {
   kind: Kind<T>;
@@ -59,6 +59,8 @@ export class Leases<T = unknown> implements Holder<T> {
   /** The name of the kind. */
   readonly kind: string;
   readonly #options: LeasesOptions<T>;
+  readonly #kv: Kv;
+  readonly #keys: ReturnType<typeof leaseKeys>;
   readonly #held = new Map<string, Lease>();
   /** Things whose work is being ended here, each with the promise of that. */
   readonly #ending = new Map<string, Promise<void>>();
@@ -70,7 +72,9 @@ export class Leases<T = unknown> implements Holder<T> {
 
   constructor(options: LeasesOptions<T>) {
     this.#options = options;
+    this.#kv = options.kv;
     this.kind = options.kind.name;
+    this.#keys = leaseKeys(this.kind);
   }
 
   /** Number of leases held, including those being released. */
@@ -85,9 +89,8 @@ export class Leases<T = unknown> implements Holder<T> {
 
   /** Reads the rows of `things()`. A thing without a row was removed, and so is its lease. */
   async *rows(): AsyncGenerator<T> {
-    const { kv, kind } = this.#options;
     const things = this.things();
-    const slots = await kv.getMany(things.map((thing) => kind.keyOf(thing)));
+    const slots = await this.#kv.getMany(things.map((thing) => this.#options.kind.keyOf(thing)));
     for (const [i, slot] of slots.entries()) {
       if (isRow(slot)) yield slot.value;
       else await this.gone(things[i]!);
@@ -102,20 +105,17 @@ export class Leases<T = unknown> implements Holder<T> {
 
   /** Returns a store that refuses every commit, for things whose lease this process does not hold. */
   refusing(): Kv {
-    return withFence(this.#options.kv, { key: clusterKeys.lease(this.kind, ""), version: "none" }, () => {});
+    return withFence(this.#kv, { key: this.#keys.lease(""), version: "none" }, () => {});
   }
 
   /** Removes the lease of a thing that no longer exists. */
   async gone(thing: string): Promise<void> {
     const lease = this.#held.get(thing);
     if (!lease) return;
-    const { kind } = this;
-    const { kv } = this.#options;
-    const slot = await kv.get(clusterKeys.lease(kind, thing));
+    const slot = await this.#kv.get(this.#keys.lease(thing));
     if (slot.version === lease.version) {
-      await kv.commit(
-        new Change().check(slot).delete(slot.key).delete(clusterKeys.held(kind, slot.value!.holder, thing)),
-      );
+      const { key, value } = slot;
+      await this.#kv.commit(new Change().check(slot).delete(key).delete(this.#keys.held(value!.holder, thing)));
     }
     if (this.#held.get(thing) === lease) this.#held.delete(thing);
   }
@@ -124,12 +124,12 @@ export class Leases<T = unknown> implements Holder<T> {
   async adopt(): Promise<void> {
     const { kv, kind, always } = this.#options;
     const known = new Set<string>();
-    for await (const { key } of kv.list({ prefix: clusterKeys.leases(kind.name) })) known.add(String(key.at(-1)));
+    for await (const { key } of kv.list({ prefix: this.#keys.leases() })) known.add(String(key.at(-1)));
     const things = await Array.fromAsync(kv.list({ prefix: kind.rows }), ({ value }) => kind.nameOf(value));
     let adopted = 0;
     for (const thing of always === undefined ? things : [always, ...things]) {
       if (known.has(thing)) continue;
-      const change = new Change().checkAbsent(clusterKeys.lease(kind.name, thing));
+      const change = new Change().checkAbsent(this.#keys.lease(thing));
       offer(change, kind.name, thing);
       if (await kv.commit(change)) adopted++;
     }
@@ -141,14 +141,13 @@ export class Leases<T = unknown> implements Holder<T> {
    * Takes this member's share of the free leases and releases its surplus. `left`: free leases that remain for others.
    */
   async balance(view: View): Promise<{ taken: number; left: number }> {
-    const { kind } = this;
-    const { runtime: { clock } } = this.#options;
+    const { clock } = this.#options.runtime;
     if (this.#uncertain) await this.#compare(view.selfId);
     const free = await this.#free(view);
     const members = view.members.map(({ id, held, takes }) => ({
       id,
       takes,
-      held: id === view.selfId ? this.#held.size : held[kind] ?? 0,
+      held: id === view.selfId ? this.#held.size : held[this.kind] ?? 0,
     }));
     const { from, take, surplus } = portionOf(view.selfId, members, free.length);
     const taken = take > 0 ? await this.#take(free.slice(from, from + Math.min(take, TAKEN_AT_ONCE)), view) : 0;
@@ -180,11 +179,9 @@ export class Leases<T = unknown> implements Holder<T> {
 
   /** Lists the leases that may be taken: free ones, and those of departed members. */
   async #free({ departed }: View): Promise<string[]> {
-    const { kind } = this;
-    const { kv } = this.#options;
     const free: string[] = [];
     for (const holder of ["", ...departed]) {
-      for await (const { key } of kv.list({ prefix: clusterKeys.heldBy(kind, holder) })) free.push(String(key.at(-1)));
+      for await (const { key } of this.#kv.list({ prefix: this.#keys.heldBy(holder) })) free.push(String(key.at(-1)));
     }
     // If a lease is held here but free by its row, the commit that took it was lost by the store.
     for (const thing of free) this.#lose(thing);
@@ -195,12 +192,10 @@ export class Leases<T = unknown> implements Holder<T> {
    * Reconciles the state in memory with the rows: adopts leases that only the rows show, drops those that they do not.
    */
   async #compare(selfId: string): Promise<void> {
-    const { kind } = this;
-    const { kv, taken } = this.#options;
     this.#uncertain = false;
     try {
-      const rows = await Array.fromAsync(kv.list({ prefix: clusterKeys.heldBy(kind, selfId) }));
-      const slots = await kv.getMany(rows.map(({ key }) => clusterKeys.lease(kind, String(key.at(-1)))));
+      const rows = await Array.fromAsync(this.#kv.list({ prefix: this.#keys.heldBy(selfId) }));
+      const slots = await this.#kv.getMany(rows.map(({ key }) => this.#keys.lease(String(key.at(-1)))));
       const own = new Map(slots.filter(isRow).map((row) => [String(row.key.at(-1)), row]));
       for (const thing of this.things()) {
         if (own.get(thing)?.version !== this.#held.get(thing)!.version) this.#lose(thing);
@@ -212,13 +207,11 @@ export class Leases<T = unknown> implements Holder<T> {
       this.#uncertain = true;
       throw error;
     }
-    taken();
+    this.#options.taken();
   }
 
   async #take(things: readonly string[], view: View): Promise<number> {
-    const { kind } = this;
-    const { kv } = this.#options;
-    const slots = await kv.getMany(things.map((thing) => clusterKeys.lease(kind, thing)));
+    const slots = await this.#kv.getMany(things.map((thing) => this.#keys.lease(thing)));
     const mayTake = slots.filter((slot): slot is Row<LeaseRow> =>
       slot.value !== null && (slot.value.holder === "" || view.departed.includes(slot.value.holder))
     );
@@ -236,16 +229,15 @@ export class Leases<T = unknown> implements Holder<T> {
   }
 
   async #takeTogether(slots: readonly Row<LeaseRow>[], { self, selfId }: View): Promise<number> {
-    const { kind } = this;
-    const { kv } = this.#options;
+    const { lease, held } = this.#keys;
     const change = new Change().check(self);
     for (const slot of slots) {
       const thing = String(slot.key.at(-1));
-      change.check(slot).set(clusterKeys.lease(kind, thing), { holder: selfId, fence: slot.value.fence + 1 })
-        .delete(clusterKeys.held(kind, slot.value.holder, thing)).set(clusterKeys.held(kind, selfId, thing), true);
+      change.check(slot).set(lease(thing), { holder: selfId, fence: slot.value.fence + 1 })
+        .delete(held(slot.value.holder, thing)).set(held(selfId, thing), true);
     }
     try {
-      const version = await kv.commit(change);
+      const version = await this.#kv.commit(change);
       if (version === null) return 0;
       for (const { key, value } of slots) this.#hold(String(key.at(-1)), { fence: value.fence + 1, version });
       return slots.length;
@@ -256,10 +248,8 @@ export class Leases<T = unknown> implements Holder<T> {
   }
 
   #hold(thing: string, { fence, version }: Pick<Lease, "fence" | "version">): void {
-    const { kind } = this;
-    const { kv, refused } = this.#options;
-    const store = withFence(kv, { key: clusterKeys.lease(kind, thing), version }, () => {
-      refused();
+    const store = withFence(this.#kv, { key: this.#keys.lease(thing), version }, () => {
+      this.#options.refused();
       if (this.#held.get(thing) === lease) this.#lose(thing);
     });
     const lease: Lease = { fence, version, store, ending: false };
@@ -275,16 +265,15 @@ export class Leases<T = unknown> implements Holder<T> {
   }
 
   #release(things: readonly string[], selfId: string): void {
-    const { kind } = this;
-    const { kv, freed } = this.#options;
+    const { lease, held } = this.#keys;
     for (const thing of things) {
       this.#end(thing, async ({ fence, version }) => {
-        const slot: Slot<LeaseRow> = { key: clusterKeys.lease(kind, thing), value: null, version };
-        await kv.commit(
-          new Change().check(slot).set(clusterKeys.lease(kind, thing), { holder: "", fence: fence + 1 })
-            .delete(clusterKeys.held(kind, selfId, thing)).set(clusterKeys.held(kind, "", thing), true),
+        const key = lease(thing);
+        await this.#kv.commit(
+          new Change().check({ key, version }).set(key, { holder: "", fence: fence + 1 })
+            .delete(held(selfId, thing)).set(held("", thing), true),
         );
-        freed();
+        this.#options.freed();
       });
     }
   }
@@ -294,7 +283,6 @@ export class Leases<T = unknown> implements Holder<T> {
     const lease = this.#held.get(thing);
     if (!lease || lease.ending) return;
     lease.ending = true;
-    const { kind } = this;
     const { drop, runtime: { log } } = this.#options;
     const ending = (async () => {
       try {
@@ -303,7 +291,7 @@ export class Leases<T = unknown> implements Holder<T> {
       } catch (error) {
         // By its row the lease is still this member's: the next turn adopts it again.
         this.#uncertain = true;
-        log.warn({ kind, thing, error: String(error) }, "a lease could not be released");
+        log.warn({ kind: this.kind, thing, error: String(error) }, "a lease could not be released");
       } finally {
         this.#ending.delete(thing);
         if (this.#held.get(thing) === lease) this.#held.delete(thing);
@@ -319,15 +307,16 @@ export function makeClaims(kv: Pick<Kv, "get">): Claims {
     offer: (change, kind, thing) => offer(change, kind.name, thing),
     // Once the lease is gone, the fence refuses whatever its holder still writes.
     async withdraw(change, { name }, thing) {
-      const lease = await kv.get(clusterKeys.lease(name, thing));
-      change.check(lease).delete(lease.key);
-      if (lease.value) change.delete(clusterKeys.held(name, lease.value.holder, thing));
+      const { lease, held } = leaseKeys(name);
+      const slot = await kv.get(lease(thing));
+      change.check(slot).delete(slot.key);
+      if (slot.value) change.delete(held(slot.value.holder, thing));
     },
   };
 }
 
 /** Adds a free lease. */
 function offer(change: Change, kind: string, thing: string): void {
-  change.set(clusterKeys.lease(kind, thing), { holder: "", fence: 0 });
-  change.set(clusterKeys.held(kind, "", thing), true);
+  const { lease, held } = leaseKeys(kind);
+  change.set(lease(thing), { holder: "", fence: 0 }).set(held("", thing), true);
 }

@@ -10,7 +10,7 @@ import { singleFlight } from "../base/single_flight.ts";
 import { callMembers, CLUSTER_TOPIC } from "./holder.ts";
 import type { Leases, View } from "./leases.ts";
 import type { Place } from "./place.ts";
-import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
+import { clusterKeys, leaseKeys, type MemberRow, type Silence } from "./rows.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, firstRow, isRow, type Kv, type Row, type Slot } from "../store/kv.ts";
@@ -254,7 +254,7 @@ export class Member implements Service {
     for (const id of departed) {
       let held = false;
       for (const { kind } of this.leases) {
-        held ||= await firstRow(kv, { prefix: clusterKeys.heldBy(kind, id) }) !== null;
+        held ||= await firstRow(kv, { prefix: leaseKeys(kind).heldBy(id) }) !== null;
       }
       if (!held) await kv.commit(new Change().delete(clusterKeys.departed(id)));
     }

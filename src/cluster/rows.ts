@@ -53,14 +53,18 @@ export const clusterKeys = {
   /** A member that left or was declared dead; removed once all its leases have been taken. */
   departed: (id: string) => key<true>("member_departed", id),
   departeds: () => prefix<true>("member_departed"),
-  /** The holder of a thing; checked by every commit that the holder makes for it. */
-  lease: (kind: string, thing: string) => key<LeaseRow>("lease", kind, thing),
-  leases: (kind: string) => prefix<LeaseRow>("lease", kind),
-  /** Index of leases by holder; "" for free ones. */
-  held: (kind: string, holder: string, thing: string) => key<true>("lease_held", kind, holder, thing),
-  heldBy: (kind: string, holder: string) => prefix<true>("lease_held", kind, holder),
   call: (thing: string, callId: string) => key<CallRow>("call", thing, callId),
   calls: () => prefix<CallRow>("call"),
   answer: (caller: string, callId: string) => key<AnswerRow>("call_answer", caller, callId),
   answers: () => prefix<AnswerRow>("call_answer"),
 };
+
+/** The keys of the leases on things of one kind. */
+export const leaseKeys = (kind: string) => ({
+  /** The holder of a thing; checked by every commit that the holder makes for it. */
+  lease: (thing: string) => key<LeaseRow>("lease", kind, thing),
+  leases: () => prefix<LeaseRow>("lease", kind),
+  /** Index of leases by holder; "" for free ones. */
+  held: (holder: string, thing: string) => key<true>("lease_held", kind, holder, thing),
+  heldBy: (holder: string) => prefix<true>("lease_held", kind, holder),
+});
