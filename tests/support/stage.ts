@@ -133,8 +133,8 @@ interface Place<G extends RunningGateway>
 function stageOf<G extends RunningGateway>(place: Place<G>, account: NewAccount): Stage<G> {
   const { network, gateway, env, secrets, strike } = place;
   const { apiKey } = account;
-  const api = secrets.watch(httpClient(gateway.baseUrl, { "x-api-key": apiKey }));
-  const control = secrets.watch(httpClient(network.controlUrl));
+  const api = secrets.watch(answeredInTime(httpClient(gateway.baseUrl, { "x-api-key": apiKey })));
+  const control = secrets.watch(answeredInTime(httpClient(network.controlUrl)));
   const stage: Stage<G> = {
     ...place,
     ...account,
@@ -152,12 +152,10 @@ function stageOf<G extends RunningGateway>(place: Place<G>, account: NewAccount)
       await stage.addPhone(number);
       return await stage.link(number);
     },
-    request: (method, path, init = {}) =>
-      fetch(gateway.baseUrl + path, {
-        ...init,
-        method,
-        headers: { "x-api-key": apiKey, ...init.headers as Record<string, string> },
-      }),
+    request(method, path, init = {}) {
+      const headers = { "x-api-key": apiKey, ...init.headers as Record<string, string> };
+      return inTime(fetch(gateway.baseUrl + path, { ...init, method, headers }), `an answer to ${method} ${path}`);
+    },
     async sendText({ sessionId }, to, text) {
       return (await api.call("POST", "/messages/send/text", { sessionId, to, text })).messageId;
     },
@@ -200,6 +198,11 @@ function stageOf<G extends RunningGateway>(place: Place<G>, account: NewAccount)
   };
   return stage;
 }
+
+/** The client, whose calls fail if nobody answers them. */
+const answeredInTime = ({ call }: Client): Client => ({
+  call: (method, path, body) => inTime(call(method, path, body), `an answer to ${method} ${path}`),
+});
 
 type NewAccount = Pick<Stage, "accountId" | "apiKey">;
 
