@@ -2,15 +2,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { INCOMING_TYPES } from "../../src/whatsapp/incoming.ts";
-import { onStage, type Stage } from "../support/stage.ts";
+import { onSharedStage, type Stage } from "../support/stage.ts";
 import { type Delivered, subscribe, type Subscriber } from "../support/subscriber.ts";
 
-const LINE = "4915200000001";
-const ANA = "4917000000001";
-const BEN = "4917000000002";
-const ANA_JID = `${ANA}@s.whatsapp.net`;
+const onReceived = onSharedStage("what a client hears of its line");
 
-onStage("a sent message is reported as sent, delivered and read", async (stage) => {
+const jidOf = (number: string) => `${number}@s.whatsapp.net`;
+
+onReceived("a sent message is reported as sent, delivered and read", async (stage, [LINE, ANA]) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
   const client = await subscribe(stage, { events: ["message.sent", "message.status"] });
@@ -40,30 +39,33 @@ onStage("a sent message is reported as sent, delivered and read", async (stage) 
   await client.end();
 });
 
-onStage("in a group each member who received or read a message is reported once", async (stage) => {
-  await stage.addPhone(ANA);
-  await stage.addPhone(BEN);
-  const line = await stage.linkLine(LINE);
-  const { id: to } = await stage.control.call("POST", "/groups", { subject: "Team", participants: [LINE, ANA, BEN] });
-  const client = await subscribe(stage, { events: ["message.status"] });
-  const messageId = await stage.sendText(line, to, "to everybody in the team");
-  const lids: string[] = [];
-  for (const number of [ANA, BEN]) {
-    lids.push((await stage.control.call("GET", `/phones/${number}`)).lid);
-    const { id } = await stage.arrival(number, ({ text }) => text === "to everybody in the team");
-    for (let twice = 0; twice < 2; twice++) await stage.control.call("POST", `/phones/${number}/read`, { id });
-  }
-  const delivered = await client.count(4);
-  assert.ok(delivered.every(({ data }) => data.messageId === messageId));
-  for (const lid of lids) {
-    const statuses = delivered.filter(({ data }) => data.participant === lid).map(({ data }) => data.status);
-    assert.deepEqual(statuses, ["delivered", "read"]);
-  }
-  await client.end();
-});
+onReceived(
+  "in a group each member who received or read a message is reported once",
+  async (stage, [LINE, ANA, BEN]) => {
+    await stage.addPhone(ANA);
+    await stage.addPhone(BEN);
+    const line = await stage.linkLine(LINE);
+    const { id: to } = await stage.control.call("POST", "/groups", { subject: "Team", participants: [LINE, ANA, BEN] });
+    const client = await subscribe(stage, { events: ["message.status"] });
+    const messageId = await stage.sendText(line, to, "to everybody in the team");
+    const lids: string[] = [];
+    for (const number of [ANA, BEN]) {
+      lids.push((await stage.control.call("GET", `/phones/${number}`)).lid);
+      const { id } = await stage.arrival(number, ({ text }) => text === "to everybody in the team");
+      for (let twice = 0; twice < 2; twice++) await stage.control.call("POST", `/phones/${number}/read`, { id });
+    }
+    const delivered = await client.count(4);
+    assert.ok(delivered.every(({ data }) => data.messageId === messageId));
+    for (const lid of lids) {
+      const statuses = delivered.filter(({ data }) => data.participant === lid).map(({ data }) => data.status);
+      assert.deepEqual(statuses, ["delivered", "read"]);
+    }
+    await client.end();
+  },
+);
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const KEY = { remoteJid: `${LINE}@s.whatsapp.net`, id: "3EB0FFFFFFFFFFFFFFFFFF", fromMe: false };
+const KEY = { remoteJid: jidOf("4915200000001"), id: "3EB0FFFFFFFFFFFFFFFFFF", fromMe: false };
 
 interface Expected {
   type: string;
@@ -185,116 +187,138 @@ const TABLE: [title: string, sends: Record<string, unknown>, expected: Expected]
   }],
 ];
 
-onStage("each of the fifteen types, and any other, arrives as the specification says", async (stage) => {
-  await stage.addPhone(ANA, "Ana 🌻");
-  const line = await stage.linkLine(LINE);
-  const client = await subscribe(stage, { events: ["message.received"] });
-  const startedAt = Math.floor(Date.now() / 1000);
-  for (const [title, sends, expected] of TABLE) {
-    const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, ...sends });
-    const { data, sessionId } = await client.event(title, ({ data }) => data.messageId === id);
-    assert.equal(sessionId, line.sessionId);
-    const { media, timestamp, ...fields } = data;
-    const { file, ...wanted } = expected;
-    const usual = { from: ANA_JID, chat: ANA_JID, number: ANA, pushName: "Ana 🌻", messageId: id, isForwarded: false };
-    assert.deepEqual(fields, { ...usual, ...wanted }, title);
-    assert.ok(Number.isInteger(timestamp) && timestamp >= startedAt && timestamp <= Date.now() / 1000 + 1, title);
-    assert.equal(media === undefined, file === undefined, `${title}: media is there only with a file`);
-    if (!file) continue;
-    assert.deepEqual(Object.keys(media).sort(), ["filename", "mimetype", "size", "url"]);
-    assert.equal(media.mimetype, file.mimetype);
-    assert.equal(media.size, bytesOf(PNG).length);
-    assert.match(media.filename, file.filename);
-    const downloaded = new Uint8Array(await (await fetch(media.url)).arrayBuffer());
-    assert.equal(sha256(downloaded), sha256(bytesOf(PNG)), title);
-  }
-  const types = new Set(client.delivered().map(({ data }) => data.type));
-  assert.deepEqual([...INCOMING_TYPES, "unknown"].filter((type) => !types.has(type)), [], "every type came");
-  await client.end();
-});
+onReceived(
+  "each of the fifteen types, and any other, arrives as the specification says",
+  async (stage, [LINE, ANA]) => {
+    await stage.addPhone(ANA, "Ana 🌻");
+    const line = await stage.linkLine(LINE);
+    const client = await subscribe(stage, { events: ["message.received"] });
+    const startedAt = Math.floor(Date.now() / 1000);
+    for (const [title, sends, expected] of TABLE) {
+      const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, ...sends });
+      const { data, sessionId } = await client.event(title, ({ data }) => data.messageId === id);
+      assert.equal(sessionId, line.sessionId);
+      const { media, timestamp, ...fields } = data;
+      const { file, ...wanted } = expected;
+      const usual = {
+        from: jidOf(ANA),
+        chat: jidOf(ANA),
+        number: ANA,
+        pushName: "Ana 🌻",
+        messageId: id,
+        isForwarded: false,
+      };
+      assert.deepEqual(fields, { ...usual, ...wanted }, title);
+      assert.ok(Number.isInteger(timestamp) && timestamp >= startedAt && timestamp <= Date.now() / 1000 + 1, title);
+      assert.equal(media === undefined, file === undefined, `${title}: media is there only with a file`);
+      if (!file) continue;
+      assert.deepEqual(Object.keys(media).sort(), ["filename", "mimetype", "size", "url"]);
+      assert.equal(media.mimetype, file.mimetype);
+      assert.equal(media.size, bytesOf(PNG).length);
+      assert.match(media.filename, file.filename);
+      const downloaded = new Uint8Array(await (await fetch(media.url)).arrayBuffer());
+      assert.equal(sha256(downloaded), sha256(bytesOf(PNG)), title);
+    }
+    const types = new Set(client.delivered().map(({ data }) => data.type));
+    assert.deepEqual([...INCOMING_TYPES, "unknown"].filter((type) => !types.has(type)), [], "every type came");
+    await client.end();
+  },
+);
 
-onStage("groups, the owner's own words, edits, deletions and reactions that are taken back", async (stage) => {
-  await stage.addPhone(ANA, "Ana");
-  await stage.addPhone(BEN, "Ben");
-  await stage.linkLine(LINE);
-  const { id: group } = await stage.control.call("POST", "/groups", {
-    subject: "Team",
-    participants: [BEN, ANA, LINE],
-  });
-  const client = await subscribe(stage);
+onReceived(
+  "groups, the owner's own words, edits, deletions and reactions that are taken back",
+  async (stage, [LINE, ANA, BEN]) => {
+    await stage.addPhone(ANA, "Ana");
+    await stage.addPhone(BEN, "Ben");
+    await stage.linkLine(LINE);
+    const { id: group } = await stage.control.call("POST", "/groups", {
+      subject: "Team",
+      participants: [BEN, ANA, LINE],
+    });
+    const client = await subscribe(stage);
 
-  const hello = await says(stage, ANA, { to: group, text: "hello all" });
-  const inGroup = await heard(client, hello);
-  assert.equal(inGroup.event, "message.received");
-  assert.equal(inGroup.data.from, group);
-  assert.equal(inGroup.data.number, ANA, "whoever wrote in the group");
-  assert.equal(inGroup.data.pushName, "Ana");
-  assert.match(inGroup.data.participant, /@lid$/);
+    const hello = await says(stage, ANA, { to: group, text: "hello all" });
+    const inGroup = await heard(client, hello);
+    assert.equal(inGroup.event, "message.received");
+    assert.equal(inGroup.data.from, group);
+    assert.equal(inGroup.data.number, ANA, "whoever wrote in the group");
+    assert.equal(inGroup.data.pushName, "Ana");
+    assert.match(inGroup.data.participant, /@lid$/);
 
-  // A client that answers all that it receives must not answer its own people.
-  const own = await heard(client, await says(stage, LINE, { to: ANA, text: "written on the shop's phone" }));
-  assert.equal(own.event, "message.echo");
-  const { timestamp: _, messageId: __, ...echo } = own.data;
-  assert.deepEqual(echo, {
-    from: ANA_JID,
-    number: LINE,
-    pushName: `Phone ${LINE}`,
-    type: "conversation",
-    text: "written on the shop's phone",
-    chat: ANA_JID,
-    isForwarded: false,
-    fromMe: true,
-  });
+    // A client that answers all that it receives must not answer its own people.
+    const own = await heard(client, await says(stage, LINE, { to: ANA, text: "written on the shop's phone" }));
+    assert.equal(own.event, "message.echo");
+    const { timestamp: _, messageId: __, ...echo } = own.data;
+    assert.deepEqual(echo, {
+      from: jidOf(ANA),
+      number: LINE,
+      pushName: `Phone ${LINE}`,
+      type: "conversation",
+      text: "written on the shop's phone",
+      chat: jidOf(ANA),
+      isForwarded: false,
+      fromMe: true,
+    });
 
-  const first = await says(stage, ANA, { to: LINE, text: "two pizzas" });
-  const key = { ...KEY, id: first, fromMe: true };
-  const edit = { protocolMessage: { key, type: "MESSAGE_EDIT", editedMessage: { conversation: "three pizzas" } } };
-  await says(stage, ANA, { to: LINE, message: edit });
-  const edited = await client.event("an edit", ({ event }) => event === "message.edited");
-  assert.deepEqual(edited.data, { messageId: first, chat: ANA_JID, number: ANA, text: "three pizzas" });
-  await says(stage, ANA, { to: LINE, message: { protocolMessage: { key, type: "REVOKE" } } });
-  const deleted = await client.event("a deletion", ({ event }) => event === "message.deleted");
-  assert.deepEqual(deleted.data, { messageId: first, chat: ANA_JID, number: ANA });
-  const takenBack = { reactionMessage: { key: { ...key, fromMe: false }, text: "" } };
-  const removed = await heard(client, await says(stage, ANA, { to: LINE, message: takenBack }));
-  assert.deepEqual([removed.data.type, removed.data.text], ["reactionMessage", null]);
-  assert.equal(removed.data.details.removed, true);
-  assert.equal(client.delivered().filter(({ data }) => data.type === "unknown").length, 0, "no change is a message");
-  await client.end();
-});
+    const first = await says(stage, ANA, { to: LINE, text: "two pizzas" });
+    const key = { ...KEY, remoteJid: jidOf(LINE), id: first, fromMe: true };
+    const edit = { protocolMessage: { key, type: "MESSAGE_EDIT", editedMessage: { conversation: "three pizzas" } } };
+    await says(stage, ANA, { to: LINE, message: edit });
+    const edited = await client.event("an edit", ({ event }) => event === "message.edited");
+    assert.deepEqual(edited.data, { messageId: first, chat: jidOf(ANA), number: ANA, text: "three pizzas" });
+    await says(stage, ANA, { to: LINE, message: { protocolMessage: { key, type: "REVOKE" } } });
+    const deleted = await client.event("a deletion", ({ event }) => event === "message.deleted");
+    assert.deepEqual(deleted.data, { messageId: first, chat: jidOf(ANA), number: ANA });
+    const takenBack = { reactionMessage: { key: { ...key, fromMe: false }, text: "" } };
+    const removed = await heard(client, await says(stage, ANA, { to: LINE, message: takenBack }));
+    assert.deepEqual([removed.data.type, removed.data.text], ["reactionMessage", null]);
+    assert.equal(removed.data.details.removed, true);
+    assert.equal(client.delivered().filter(({ data }) => data.type === "unknown").length, 0, "no change is a message");
+    await client.end();
+  },
+);
 
-onStage("only its author edits a message of a group, and an admin deletes what others wrote", async (stage) => {
-  await stage.addPhone(ANA, "Ana");
-  await stage.addPhone(BEN, "Ben");
-  await stage.linkLine(LINE);
-  // The first is its admin.
-  const participants = [BEN, ANA, LINE];
-  const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants });
-  const client = await subscribe(stage, { events: ["message.received", "message.edited", "message.deleted"] });
-  const edit = (id: string, text: string) => ({
-    protocolMessage: { key: { ...KEY, id }, type: "MESSAGE_EDIT", editedMessage: { conversation: text } },
-  });
-  const deletion = (id: string) => ({ protocolMessage: { key: { ...KEY, id }, type: "REVOKE" } });
+onReceived(
+  "only its author edits a message of a group, and an admin deletes what others wrote",
+  async (stage, [LINE, ANA, BEN]) => {
+    await stage.addPhone(ANA, "Ana");
+    await stage.addPhone(BEN, "Ben");
+    await stage.linkLine(LINE);
+    // The first is its admin.
+    const participants = [BEN, ANA, LINE];
+    const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants });
+    const client = await subscribe(stage, { events: ["message.received", "message.edited", "message.deleted"] });
+    const edit = (id: string, text: string) => ({
+      protocolMessage: {
+        key: { ...KEY, remoteJid: jidOf(LINE), id },
+        type: "MESSAGE_EDIT",
+        editedMessage: { conversation: text },
+      },
+    });
+    const deletion = (id: string) => ({
+      protocolMessage: { key: { ...KEY, remoteJid: jidOf(LINE), id }, type: "REVOKE" },
+    });
 
-  const ofAna = await says(stage, ANA, { to: group, text: "pay into account 1" });
-  const ofBen = await says(stage, BEN, { to: group, text: "lunch at noon" });
-  for (const id of [ofAna, ofBen]) await heard(client, id);
-  await says(stage, BEN, { to: group, message: edit(ofAna, "pay into account 2") });
-  await says(stage, BEN, { to: LINE, message: edit(ofAna, "pay into account 2") });
-  await says(stage, ANA, { to: group, message: deletion(ofBen) });
-  await says(stage, ANA, { to: group, message: edit(ofAna, "pay into account 3") });
-  await says(stage, BEN, { to: group, message: deletion(ofAna) });
-  await client.event("the admin's deletion", ({ event }) => event === "message.deleted");
-  await heard(client, await says(stage, BEN, { to: LINE, text: "behind all of them" }));
-  const changes = client.delivered().filter(({ event }) => event !== "message.received");
-  assert.deepEqual(changes.map(({ event, data }) => [event, data.messageId, data.number]), [
-    ["message.edited", ofAna, ANA],
-    ["message.deleted", ofAna, BEN],
-  ]);
-  await client.end();
-});
+    const ofAna = await says(stage, ANA, { to: group, text: "pay into account 1" });
+    const ofBen = await says(stage, BEN, { to: group, text: "lunch at noon" });
+    for (const id of [ofAna, ofBen]) await heard(client, id);
+    await says(stage, BEN, { to: group, message: edit(ofAna, "pay into account 2") });
+    await says(stage, BEN, { to: LINE, message: edit(ofAna, "pay into account 2") });
+    await says(stage, ANA, { to: group, message: deletion(ofBen) });
+    await says(stage, ANA, { to: group, message: edit(ofAna, "pay into account 3") });
+    await says(stage, BEN, { to: group, message: deletion(ofAna) });
+    await client.event("the admin's deletion", ({ event }) => event === "message.deleted");
+    await heard(client, await says(stage, BEN, { to: LINE, text: "behind all of them" }));
+    const changes = client.delivered().filter(({ event }) => event !== "message.received");
+    assert.deepEqual(changes.map(({ event, data }) => [event, data.messageId, data.number]), [
+      ["message.edited", ofAna, ANA],
+      ["message.deleted", ofAna, BEN],
+    ]);
+    await client.end();
+  },
+);
 
-onStage("an answer, a mention, a forward, a view-once file and an ad say so", async (stage) => {
+onReceived("an answer, a mention, a forward, a view-once file and an ad say so", async (stage, [LINE, ANA, BEN]) => {
   await stage.addPhone(ANA, "Ana");
   await stage.addPhone(BEN, "Ben");
   const line = await stage.linkLine(LINE);
@@ -321,7 +345,7 @@ onStage("an answer, a mention, a forward, a view-once file and an ad say so", as
     participant: `${line.number}@s.whatsapp.net`,
     text: "tea or coffee?",
   });
-  assert.deepEqual(data.mentions, [`${LINE}@s.whatsapp.net`, "77777@lid"]);
+  assert.deepEqual(data.mentions, [jidOf(LINE), "77777@lid"]);
   assert.equal(data.isForwarded, true);
   assert.deepEqual(Object.keys(data).filter((name) => ["viewOnce", "ad", "details"].includes(name)), []);
 
