@@ -16,17 +16,12 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 /** Headers that the browser adds, and headers with credentials of another caller. */
 const DROPPED = ["cookie", "authorization", "x-api-key", "origin", "referer"];
 
-interface Act {
-  /** Calls the API on the person's behalf. */
-  fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
-}
-
 export function addAct({ app, guard, callers, runtime: { clock } }: {
   app: Hono<ApiEnv>;
   guard: Guard;
   callers: Pick<Callers, "of">;
   runtime: Pick<Runtime, "clock">;
-}): Act {
+}) {
   /** Returns the caller. Throws if the person is no longer signed in, or the account may not act. */
   async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
     const visitor = await guard.visitorOf(c);
@@ -38,12 +33,15 @@ export function addAct({ app, guard, callers, runtime: { clock } }: {
     return caller;
   }
 
-  const act: Act = {
-    async fetch({ c, account }, path, init = {}) {
-      const admitted = { caller: () => callerOf(c, account.id, init.method ?? "GET") };
-      return await app.fetch(new Request(new URL(path, "http://panel"), init), { admitted });
-    },
-  };
+  /** Calls the API on the person's behalf. */
+  async function fetch(
+    { c, account }: Pick<AskedOfAccount, "c" | "account">,
+    path: string,
+    init: RequestInit = {},
+  ): Promise<Response> {
+    const admitted = { caller: () => callerOf(c, account.id, init.method ?? "GET") };
+    return await app.fetch(new Request(new URL(path, "http://panel"), init), { admitted });
+  }
 
   const path = "/accounts/:accountId/v1/*";
   for (const method of METHODS) {
@@ -55,12 +53,12 @@ export function addAct({ app, guard, callers, runtime: { clock } }: {
       const headers = new Headers(c.req.raw.headers);
       for (const name of DROPPED) headers.delete(name);
       const body = method === "GET" ? {} : { body: c.req.raw.body, duplex: "half" };
-      const response = await act.fetch(asked, inner, { method, headers, ...body });
+      const response = await fetch(asked, inner, { method, headers, ...body });
       if (method !== "GET" && response.ok) await asked.did(`${method} ${withoutNumbers(pathOf(inner))}`);
       return response;
     });
   }
-  return act;
+  return { fetch };
 }
 
 const pathOf = (inner: string) => inner.split("?")[0]!;

@@ -67,23 +67,7 @@ interface PanelRoute<Body> {
   agents?: true;
 }
 
-/** Adds routes. A handler returns the JSON of the answer, nothing for no data, or a Response, which is passed on. */
-export interface Guard {
-  open<Body = undefined>(route: PanelRoute<Body>, handle: Handle<Asked<Body>>): void;
-  /** Adds a route for everybody who is signed in. */
-  person<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
-  operator<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
-  /** Adds a route for owners of the account `:accountId` and operators; for others the account does not exist. */
-  account<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>): void;
-  /** Resolves to the person who makes the request; null if nobody is signed in. */
-  visitorOf(c: ApiContext): Promise<Visitor | null>;
-  /** Resolves to the account, if the person may act for it. Throws Problem not_found. */
-  accountOf(visitor: Visitor, accountId: string): Promise<Account>;
-  /** Sets the browser's cookie; null removes it. */
-  setToken(c: ApiContext, token: string | null): void;
-  /** Returns the gateway's origin (scheme and host) as the browser sees it. */
-  origin(c: ApiContext): URL;
-}
+export type Guard = ReturnType<typeof makeGuard>;
 
 interface GuardDeps {
   app: Hono<ApiEnv>;
@@ -95,11 +79,13 @@ interface GuardDeps {
   publicUrl: string | null;
 }
 
-export function makeGuard(deps: GuardDeps): Guard {
+/** A handler returns the JSON of the answer, nothing for no data, or a Response, which is passed on. */
+export function makeGuard(deps: GuardDeps) {
   const { app, people, signIns, accounts, audit, publicUrl } = deps;
   const clientAddress = makeClientAddress(deps.trustedProxies);
   const proxies = deps.trustedProxies.map(parseNetwork);
 
+  /** Returns the gateway's origin (scheme and host) as the browser sees it. */
   function origin(c: ApiContext): URL {
     const forwarded = (name: string) => isInNetworks(proxies, peerOf(c)) ? c.req.header(name) : undefined;
     const host = forwarded("x-forwarded-host") ?? c.req.header("host") ?? "localhost";
@@ -112,11 +98,13 @@ export function makeGuard(deps: GuardDeps): Guard {
   const isSecure = (c: ApiContext) => origin(c).protocol === "https:";
   const cookieName = (c: ApiContext) => isSecure(c) ? "__Host-paloma" : "paloma";
 
+  /** Resolves to the person who makes the request; null if nobody is signed in. */
   async function visitorOf(c: ApiContext): Promise<Visitor | null> {
     const token = getCookie(c, cookieName(c));
     return token ? await signIns.visitor(token) : null;
   }
 
+  /** Resolves to the account, if the person may act for it. Throws Problem not_found. */
   async function accountOf({ person }: Visitor, accountId: string): Promise<Account> {
     const mayAct = person.accountId === null || person.accountId === accountId;
     const account = mayAct ? await accounts.get(accountId) : null;
@@ -182,15 +170,19 @@ export function makeGuard(deps: GuardDeps): Guard {
   }
 
   return {
-    open: (route, handle) => register(route, () => Promise.resolve({}), handle),
-    person: (route, handle) => register(route, admitPerson, handle),
-    operator: (route, handle) =>
+    open: <Body = undefined>(route: PanelRoute<Body>, handle: Handle<Asked<Body>>) =>
+      register(route, () => Promise.resolve({}), handle),
+    /** Adds a route for everybody who is signed in. */
+    person: <Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>) =>
+      register(route, admitPerson, handle),
+    operator: <Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>) =>
       register(route, async (c) => {
         const found = await admitPerson(c);
         if (found.visitor.person.accountId !== null) throw new Refusal("not_permitted", "Only operators may do this.");
         return found;
       }, handle),
-    account: (route, handle) =>
+    /** Adds a route for owners of the account `:accountId` and operators; for others the account does not exist. */
+    account: <Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>) =>
       register(route, async (c) => {
         const { visitor, did } = await admitPerson(c);
         const { accountId = "" }: Record<string, string> = c.req.param();
@@ -201,7 +193,8 @@ export function makeGuard(deps: GuardDeps): Guard {
     visitorOf,
     accountOf,
     origin,
-    setToken(c, token) {
+    /** Sets the browser's cookie; null removes it. */
+    setToken(c: ApiContext, token: string | null): void {
       const options = { path: "/", httpOnly: true, sameSite: "Strict", secure: isSecure(c) } as const;
       // Not with Hono's own `header()`, which does not affect a response written straight to the connection.
       c.get("headers")["set-cookie"] = serialize(cookieName(c), token ?? "", {

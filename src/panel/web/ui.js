@@ -132,10 +132,11 @@ export function Field({ label, hint, wrong, as = "input", children, ...rest }) {
   `;
 }
 
-/** A field to choose one of `options` (`[value, text]` each). */
-export function Select({ options, value, ...rest }) {
+/** A field to choose one of `options` (`[value, text]` each), with which `choose` is called, if it is given. */
+export function Select({ options, value, choose, ...rest }) {
+  const onChange = choose && (({ target }) => choose(target.value));
   return html`
-    <${Field} as="select" ...${rest}>${options.map(([name, text]) =>
+    <${Field} as="select" onChange=${onChange} ...${rest}>${options.map(([name, text]) =>
       html`<option value=${name} selected=${name === value}>${text}</option>`
     )}</${Field}>
   `;

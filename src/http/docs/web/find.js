@@ -48,12 +48,9 @@ export function find(sections, query) {
 
 /** A word itself counts more than what means the same, a heading more than the text below it. */
 function score({ page, heading, text }, { own, akin }) {
-  const weighed = (words) => 10 * words.test(heading) + 5 * words.test(page) + 2 * Math.min(4, countOf(words, text));
+  const times = (words) => (text.split(words).length - 1) / 2;
+  const weighed = (words) => 10 * words.test(heading) + 5 * words.test(page) + 2 * Math.min(4, times(words));
   return weighed(own) + weighed(akin) / 4;
-}
-
-function countOf(words, text) {
-  return (text.split(words).length - 1) / 2;
 }
 
 /** The pattern of words that begin with one of these; it captures, so that a text is split into what fits and what is between. */

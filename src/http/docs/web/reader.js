@@ -22,12 +22,6 @@ function keepKey() {
   drawAll();
 }
 
-/** The chosen one of `names`; the first if none of them was chosen. */
-function languageOf(names) {
-  const chosen = localStorage.getItem(LANGUAGE);
-  return names.includes(chosen) ? chosen : names[0];
-}
-
 function drawAll() {
   for (const draw of panes) draw();
 }
@@ -51,7 +45,8 @@ export function sampleBox(languages, draw) {
     }, name)
   );
   const redraw = () => {
-    const language = languageOf(languages);
+    const chosen = localStorage.getItem(LANGUAGE);
+    const language = languages.includes(chosen) ? chosen : languages[0];
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === language));
     draw(pre, language);
   };
@@ -68,15 +63,12 @@ const ROOT = new URL("..", import.meta.url).href.slice(0, -1);
 /** Makes boxes of a guide's samples, coloured, with the reader's key and this gateway's address. */
 export function fillSamples(main) {
   for (const pre of main.querySelectorAll("pre")) {
-    const [text, language] = [pre.textContent, languageIn(pre)];
+    const text = pre.textContent;
+    const language = /language-(\w+)/.exec(pre.firstElementChild?.className ?? "")?.[1] ?? "text";
     const { parentElement, nextSibling } = pre;
     parentElement.insertBefore(codeBox(pre), nextSibling);
     keepDrawn(() => colour(pre, filled(text), language));
   }
-}
-
-function languageIn(pre) {
-  return /language-(\w+)/.exec(pre.firstElementChild?.className ?? "")?.[1] ?? "text";
 }
 
 function filled(text) {

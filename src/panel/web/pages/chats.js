@@ -25,23 +25,22 @@ export function Chats({ account, line: chosen, chat }) {
         return html`
           <${Head} title=${t("Chats")} text=${t("The stored messages of a line, sent and received.")}>
             ${list.some(({ _id }) => _id !== line) &&
-              html`<${Select} label=${t("Line")} value=${line} onChange=${({ target }) =>
-                go(`/accounts/${account}/chats/${target.value}`)} options=${
-                (about ? list : [{ _id: line, name: t("deleted line") }, ...list]).map(({ _id, name }) => [_id, name])
-              } />`}
+              html`
+                <${Select} label=${t("Line")} value=${line} choose=${(id) => go(`/accounts/${account}/chats/${id}`)}
+                  options=${[
+                    ...(about ? [] : [[line, t("deleted line")]]),
+                    ...list.map(({ _id, name }) => [_id, name]),
+                  ]}
+                />
+              `}
           </${Head}>
-          ${line
-            ? html`
-              <${OfLine} key=${line} account=${account} line=${line} chat=${chat}
-                about=${about} />
-            `
-            : html`
-              <${Card}>
-                <${Empty} title=${t("No lines yet")}>${!isAgent() &&
-                  html`<a class="button primary" href=${href(`/accounts/${account}/lines`)}>${
-                    t("Link a line")
-                  }</a>`}</${Empty}></${Card}>
-            `}
+          ${line ? html`<${OfLine} key=${line} account=${account} line=${line} chat=${chat} about=${about} />` : html`
+            <${Card}>
+              <${Empty} title=${t("No lines yet")}>${!isAgent() &&
+                html`<a class="button primary" href=${href(`/accounts/${account}/lines`)}>${
+                  t("Link a line")
+                }</a>`}</${Empty}></${Card}>
+          `}
         `;
       }}</${Loaded}></div>
   `;

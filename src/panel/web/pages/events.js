@@ -57,8 +57,8 @@ export function Events({ account }) {
           : t("Pause updates")}</button>
         <${Work} run=${clear}>${t("Clear")}</${Work}></${Head}>
         <${Card}>
-          <div class="filters"><${Select} label=${t("Event")} value=${type} onChange=${({ target }) =>
-            setType(target.value)} options=${[["", t("all")], ...eventNames().map((name) => [name, name])]} /></div>
+          <div class="filters"><${Select} label=${t("Event")} value=${type} choose=${setType}
+            options=${[["", t("all")], ...eventNames().map((name) => [name, name])]} /></div>
           <${Loaded} state=${{ ...live, data: held ?? live.data }}>${(events) => {
             const shown = events.filter(({ event }) => type === "" || event === type);
             return shown.length === 0

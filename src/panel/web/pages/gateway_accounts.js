@@ -62,7 +62,7 @@ function PlanField({ wrong, value }) {
   const shown = plans.find(({ name }) => name === (picked ?? chosen));
   return html`
     <${Select} label=${t("Plan")} name="plan" wrong=${wrong} value=${picked ?? chosen} hint=${shown && planWords(shown)}
-      onChange=${({ target }) => setPicked(target.value)} options=${offered.map(({ name }) => [name, name])} />
+      choose=${setPicked} options=${offered.map(({ name }) => [name, name])} />
   `;
 }
 

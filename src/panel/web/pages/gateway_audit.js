@@ -93,14 +93,14 @@ export function AuditLog() {
   }, [pages]);
   const accounts = useData("/operator/overview");
   const nameOf = (id) => accounts.data?.accounts.find((account) => account.id === id)?.name ?? id;
+  const older = html`<button type="button" onClick=${() => setPages(pages + 1)}>${t("Older")}</button>`;
   return html`
     <div class="stack">
       <${Head} title=${t("Audit log")}
         text=${t("Actions in the panel and of commands, newest first. Kept for one year.")} />
       <${Loaded} state=${log}>${({ rows, isWhole }) =>
         html`<${Card}>
-          <${Table} caption=${t("Audit log")} rows=${rows} empty=${[t("No entries yet")]}
-            columns=${[
+          <${Table} caption=${t("Audit log")} rows=${rows} empty=${[t("No entries yet")]} columns=${[
           [t("Action"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
           [t("User"), (row) =>
             html`<span class="break">${row.login ?? (row.address === "" ? t("command line") : "–")}</span>`],
@@ -112,14 +112,7 @@ export function AuditLog() {
             html`<span class="mono">${row.address || "–"}</span>`],
           [t("Time"), timeAt("at")],
         ]} />
-      ${
-          !isWhole &&
-          html`
-            <footer class="row end pager">
-              <button type="button" onClick=${() =>
-                setPages(pages + 1)}>${t("Older")}</button></footer>
-          `
-        }</${Card}>`}</${Loaded}>
+          ${!isWhole && html`<footer class="row end pager">${older}</footer>`}</${Card}>`}</${Loaded}>
       </div>
   `;
 }

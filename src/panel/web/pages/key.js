@@ -98,13 +98,12 @@ function Places({ base, data, reload }) {
 
 const KEYS = "/account/keys";
 
-const scopeWord = (scope) =>
-  ({
-    send: t("send messages"),
-    read: t("read everything"),
-    manage: t("manage everything else"),
-    propose: t("propose messages"),
-  })[scope] ?? scope;
+const scopes = () => ({
+  send: t("send messages"),
+  read: t("read everything"),
+  manage: t("manage everything else"),
+  propose: t("propose messages"),
+});
 
 /** The entries of a field, separated by spaces, commas or line breaks. */
 const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -122,7 +121,7 @@ function FurtherKeys({ account }) {
           t("For parts of your system that need fewer permissions, such as only sending."),
         ]} columns=${[
           [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
-          [t("Permissions"), (row) => row.scopes.map(scopeWord).join(", ")],
+          [t("Permissions"), (row) => row.scopes.map((scope) => scopes()[scope] ?? scope).join(", ")],
           [
             t("Allowed from"),
             (row) =>
@@ -147,9 +146,8 @@ function NewKey({ account, reload, close }) {
   const post = usePost(account);
   const [made, setMade] = useState(null);
   const submit = async ({ name, allowedIps, allowedDomains, ...marked }) => {
-    const scopes = Object.keys(marked);
     const places = { allowedIps: entries(allowedIps), allowedDomains: entries(allowedDomains) };
-    const { data } = await post(KEYS, { body: { name, scopes, ...places } });
+    const { data } = await post(KEYS, { body: { name, scopes: Object.keys(marked), ...places } });
     setMade(data.key);
     await reload();
   };
@@ -164,10 +162,10 @@ function NewKey({ account, reload, close }) {
         <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
         <fieldset>
           <legend>${t("Permissions")}</legend>
-          ${["send", "read", "manage", "propose"].map((scope) =>
+          ${Object.entries(scopes()).map(([scope, word]) =>
             html`
               <label class="check" key=${scope}>
-                <input type="checkbox" name=${scope} defaultChecked=${scope === "send"} />${scopeWord(scope)}</label>
+                <input type="checkbox" name=${scope} defaultChecked=${scope === "send"} />${word}</label>
             `
           )}
           ${wrong("scopes") && html`<span class="wrong">${wrong("scopes")}</span>`}

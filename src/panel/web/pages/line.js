@@ -232,10 +232,9 @@ function Queue({ account, line, queue, health }) {
   };
   const { waiting = 0, waitsFor } = health.data?.queue ?? {};
   const paused = (waitsFor ?? queue.data?.[0]?.waitsFor)?.kind === "paused";
-  const actions = line.phone &&
-    (paused
-      ? html`<${Work} kind="small primary" run=${hold("resume")}>${t("Resume")}</${Work}>`
-      : html`<${Work} kind="small" run=${hold("pause")}>${t("Pause queue")}</${Work}>`);
+  const actions = paused
+    ? html`<${Work} kind="small primary" run=${hold("resume")}>${t("Resume")}</${Work}>`
+    : html`<${Work} kind="small" run=${hold("pause")}>${t("Pause queue")}</${Work}>`;
   return html`
     <${Card} title=${waiting > 0 ? `${t("Queue")} (${number(waiting)})` : t("Queue")} actions=${actions}>
       ${paused &&

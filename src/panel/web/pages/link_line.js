@@ -95,21 +95,17 @@ export function PasskeySigned() {
     if (signed?.response) bringBack(signed, ANSWER_MS).then(setTaken);
     else setTaken(false);
   }, []);
+  const [title, text] = taken
+    ? [t("Signed"), t("Linking continues in the tab where you started. You can close this one.")]
+    : [
+      t("No page is waiting for this signature"),
+      t("The page that asked for it was closed or has asked again since. Open the line and sign again."),
+    ];
   return html`
     <div class="card">
       <div class="pad stack" role="status">${taken === null
         ? html`<p>${t("Passing on the signature…")}</p>`
-        : taken
-        ? html`
-          <${Title}>${t("Signed")}</${Title}>
-          <p>${t("Linking continues in the tab where you started. You can close this one.")}</p>
-        `
-        : html`
-          <${Title}>${t("No page is waiting for this signature")}</${Title}>
-          <p>${t(
-            "The page that asked for it was closed or has asked again since. Open the line and sign again.",
-          )}</p>
-        `}</div>
+        : html`<${Title}>${title}</${Title}><p>${text}</p>`}</div>
     </div>
   `;
 }

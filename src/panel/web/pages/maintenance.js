@@ -94,10 +94,8 @@ function Log() {
   useEvery(LOG_POLL_MS, state.reload);
   return html`
     <${Card} title=${t("Log")} actions=${html`
-      <${Select} label=${t("Entries")} value=${least} onChange=${({ target }) => setLeast(target.value)} options=${[
-        [String(GRAVE), t("Warnings and errors")],
-        ["0", t("All")],
-      ]} />
+      <${Select} label=${t("Entries")} value=${least} choose=${setLeast}
+        options=${[[String(GRAVE), t("Warnings and errors")], ["0", t("All")]]} />
     `}>
       <${Loaded} state=${state}>${(entries) =>
         html`

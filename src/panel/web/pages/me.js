@@ -58,9 +58,9 @@ function Look() {
           ${Object.entries(LANGUAGES).map(([code, name]) =>
             html`<option value=${code} lang=${code} selected=${code === language.get()}>${name}</option>`
           )}</${Field}>
-        <${Select} label=${t("Appearance")} value=${chosen} onChange=${({ target }) => {
-          setTheme(target.value);
-          setChosen(target.value);
+        <${Select} label=${t("Appearance")} value=${chosen} choose=${(name) => {
+          setTheme(name);
+          setChosen(name);
         }} options=${THEMES.map((name) => [name, names[name]])} />
       </div></${Card}>
   `;

@@ -159,14 +159,8 @@ function Filled({ account, file: { columns, rows, to: likely } }) {
                 html`
                   <${Select} label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}
                     options=${linked.map(({ _id, name, phone: of }) => [_id, `${name} (${phone(of)})`])} />
-                  <${Select} label=${t("Template")} value=${chosen} onChange=${({ target }) => setChosen(target.value)}
-                    options=${[
-                      [TEXT, t("None: a text")],
-                      ...list.map(({ name, language }, i) => [
-                        String(i),
-                        `${name} (${language})`,
-                      ]),
-                    ]} />
+                  <${Select} label=${t("Template")} value=${chosen} choose=${setChosen}
+                    options=${[[TEXT, t("None: a text")], ...list.map(templateOption)]} />
                   ${!template && html`
                     <${Field} as="textarea" label=${t("Text")} rows="5" required value=${text}
                       onInput=${({ target }) => setText(target.value)}
@@ -176,12 +170,10 @@ function Filled({ account, file: { columns, rows, to: likely } }) {
                   `}
                   ${variables.map(({ name, column }) =>
                     html`
-                      <${Select} key=${name} label=${t("Column for {name}", { name: `{{${name}}}` })} value=${String(
-                        column,
-                      )}
-                        wrong=${column < 0 && t("No column has this name: choose one.")}
+                      <${Select} key=${name} label=${t("Column for {name}", { name: `{{${name}}}` })}
+                        value=${String(column)} wrong=${column < 0 && t("No column has this name: choose one.")}
                         options=${[...column < 0 ? [["-1", "–"]] : [], ...columnOptions]}
-                        onChange=${({ target }) => setColumnOf({ ...columnOf, [name]: target.value })} />
+                        choose=${(chosen) => setColumnOf({ ...columnOf, [name]: chosen })} />
                     `
                   )}
                   <${When} wrong=${wrong("sendAt")} />
@@ -194,6 +186,8 @@ function Filled({ account, file: { columns, rows, to: likely } }) {
       `}</${Loaded}>
   `;
 }
+
+const templateOption = ({ name, language }, i) => [String(i), `${name} (${language})`];
 
 /** When the bulk begins; the browser's own picker, in its time zone. */
 function When({ wrong }) {
@@ -221,7 +215,7 @@ function Recipients({ found, error, faults, columns, to, setTo, good }) {
     <${Card} title=${t("Recipients")}>
       <div class="pad stack tight">
         <${Select} label=${t("Column with the numbers")} value=${String(to)} options=${columns}
-          onChange=${({ target }) => setTo(Number(target.value))} />
+          choose=${(column) => setTo(Number(column))} />
         <div role="status">
           ${error && html`<p class="note bad">${error.message}</p>`}
           ${!found && !error && html`<p class="soft">${t("Checking the numbers…")}</p>`}

@@ -102,7 +102,8 @@ function Chart({ days }) {
     return known.get(day) ?? { day, sent: 0, failed: 0, received: 0 };
   });
   const total = (kind) => all.reduce((sum, day) => sum + day[kind], 0);
-  const most = Math.max(4, ...all.map(({ sent, failed, received }) => Math.max(sent + failed, received)));
+  const busiest = Math.max(...all.map(({ sent, failed, received }) => Math.max(sent + failed, received)));
+  const most = Math.max(4, busiest);
   const [wide, high] = [DAYS * 20, 150];
   const y = (n) => n / most * (high - 10);
   const names = { sent: t("Sent"), failed: t("Failed"), received: t("Received") };
@@ -125,9 +126,7 @@ function Chart({ days }) {
       <div class="legend">${Object.entries(names).map(([kind, name]) =>
         html`<span class=${kind}><i></i>${name} <strong>${number(total(kind))}</strong></span>`
       )}
-          <span class="grow"></span><span>${t("busiest day: {n}", {
-            n: number(Math.max(...all.map(({ sent, failed, received }) => Math.max(sent + failed, received)))),
-          })}</span></div>
+          <span class="grow"></span><span>${t("busiest day: {n}", { n: number(busiest) })}</span></div>
     </div>
   `;
 }

@@ -27,6 +27,7 @@ function PeopleList({ below, title, text, invite, hasRoles = false }) {
   const people = useData(`${below}/people`);
   const invitations = useData(`${below}/invitations`);
   const [isInviting, setInviting] = useDialog("new");
+  const withdraw = (id) => () => call("DELETE", `${below}/invitations/${id}`).then(invitations.reload);
   const role = [t("Role"), ({ role }) => roleWord(role)];
   return html`
     <div class="stack">
@@ -61,13 +62,11 @@ function PeopleList({ below, title, text, invite, hasRoles = false }) {
                 ...(hasRoles ? [role] : []),
                 [t("Created"), timeAt("createdAt")],
                 [t("Valid until"), timeAt("expiresAt")],
-                ["", (row) =>
-                  html`
-                    <${Work} kind="small" run=${() =>
-                      call("DELETE", `${below}/invitations/${row.id}`).then(invitations.reload)}>${t(
-                        "Withdraw",
-                      )}</${Work}>
-                  `, "end"],
+                [
+                  "",
+                  (row) => html`<${Work} kind="small" run=${withdraw(row.id)}>${t("Withdraw")}</${Work}>`,
+                  "end",
+                ],
               ]} />
             </${Card}>
         `}

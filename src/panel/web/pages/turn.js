@@ -70,18 +70,13 @@ function Details({ details, text }) {
       [product.title, product.price && `${product.price} ${product.currency ?? ""}`]
         .filter((words) => words && words !== text).join(" · ")
     }</div>`}
-    ${event && html`<div>${
-      event.startsAt && html`
-        <${Time} at=${event.startsAt} />
-      `
-    }${
-      event.location?.name ??
-        (typeof event.location === "string" ? event.location : "")
-    }</div>`}
+    ${event && html`<div>${event.startsAt && html`<${Time} at=${event.startsAt} />`}${whereIs(event)}</div>`}
     ${invite && html`<div>${invite.name !== text && invite.name}</div>`}
     ${footer && html`<small>${footer}</small>`}
   `;
 }
+
+const whereIs = ({ location }) => location?.name ?? (typeof location === "string" ? location : "");
 
 /** Received contacts have all numbers, those sent from here one. */
 const numbersOf = ({ phones, phone: one }) => phones ?? (one ? [one] : []);

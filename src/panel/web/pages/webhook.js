@@ -69,11 +69,9 @@ export function Webhook({ account, webhook: id, query }) {
             }</p>`}
           <${Card} title=${t("Deliveries")}
             actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
-            <div class="filters"><${Select} label=${t("Status")} value=${query.status ?? ""} onChange=${({ target }) =>
-              setQuery({ status: target.value, before: "" })} options=${[
-              ["", t("all")],
-              ...DELIVERY_STATES.map((status) => [status, deliveryWord(status)]),
-            ]} /></div>
+            <div class="filters"><${Select} label=${t("Status")} value=${query.status ?? ""}
+              choose=${(status) => setQuery({ status, before: "" })}
+              options=${[["", t("all")], ...DELIVERY_STATES.map((status) => [status, deliveryWord(status)])]} /></div>
             <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
               rows.length === 0
                 ? (query.status ? html`<${Empty} title=${t("No matches")} />` : html`
