@@ -22,16 +22,13 @@ export function Chats({ account, line: chosen, chat }) {
         // The URL may name a deleted line.
         const line = chosen ?? list.find(({ status }) => status === "connected")?._id ?? list[0]?._id;
         const about = list.find(({ _id }) => _id === line);
+        const offered = about ? list : [{ _id: line, name: t("deleted line") }, ...list];
         return html`
           <${Head} title=${t("Chats")} text=${t("The stored messages of a line, sent and received.")}>
             ${list.some(({ _id }) => _id !== line) &&
               html`
                 <${Select} label=${t("Line")} value=${line} choose=${(id) => go(`/accounts/${account}/chats/${id}`)}
-                  options=${[
-                    ...(about ? [] : [[line, t("deleted line")]]),
-                    ...list.map(({ _id, name }) => [_id, name]),
-                  ]}
-                />
+                  options=${offered.map(({ _id, name }) => [_id, name])} />
               `}
           </${Head}>
           ${line ? html`<${OfLine} key=${line} account=${account} line=${line} chat=${chat} about=${about} />` : html`
