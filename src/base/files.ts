@@ -7,9 +7,14 @@ export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
+    if (error instanceof Deno.errors.NotFound || isTooLong(error)) return null;
     throw error;
   }
+}
+
+/** Whether no file can have such a name. */
+function isTooLong(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
 }
 
 /** Whether a file or folder exists at the path. */

@@ -61,6 +61,17 @@ Deno.test("everything that the page asks for is there, and from here", () =>
     ]);
   }));
 
+Deno.test("a file that is not there is not found, however long its name", () =>
+  withApi(async (world) => {
+    for (const name of ["none", "a".repeat(300)]) {
+      for (const path of [`/docs/guides/images/${name}.png`, `/panel/assets/${name}.js`, `/docs/${name}.js`]) {
+        const response = await world.call("GET", path, { key: null });
+        await response.body?.cancel();
+        assert.equal(response.status, 404, path);
+      }
+    }
+  }));
+
 /** For those who build Paloma, who find them from the README. */
 const NOT_LISTED = ["benchmarks", "develop"];
 
