@@ -48,6 +48,8 @@ type World = Stage<Watched> & { line: LinkedLine; companion: string };
 interface Bomb {
   bytes: number;
   explode(): Promise<unknown>;
+  /** Processes that each explosion has read its file; they are waited for. */
+  readers?: number;
   /** What the library's decryption of its frame takes, which is one call, and is allowed beside the rest. */
   frameMs?: number;
 }
@@ -67,6 +69,7 @@ const BOMBS: Record<string, (times: number, world: World) => Promise<Bomb>> = {
     const account = network.switchboard.directory.account(number)!;
     return {
       bytes: content.length,
+      readers: 1,
       explode() {
         account.settings.set("regular_high", []);
         network.switchboard.changeSettings({ account, device: 0 }, "regular_high", [patch]);
@@ -172,18 +175,24 @@ async function measure(
   name: string,
   { times, world, trip }: { times: number; world: World; trip: () => Promise<number> },
 ): Promise<boolean> {
-  const { bytes, explode, frameMs = 0 } = await BOMBS[name]!(times, world);
+  const { bytes, explode, readers = 0, frameMs = 0 } = await BOMBS[name]!(times, world);
   const before = (await loadsFrom(world.gateway, world.gateway.log().length))[0]!;
   const alone: number[] = [];
   while (alone.length < TRIPS) alone.push(await trip());
   const since = world.gateway.log().length;
+  const seen = new Set<string>();
   let readersBytes = 0;
-  const look = setInterval(() => readersBytes = Math.max(readersBytes, childrenBytes(world.gateway.pid)), 20);
+  const look = setInterval(() => {
+    const children = childrenOf(world.gateway.pid);
+    for (const child of children) seen.add(child);
+    readersBytes = Math.max(readersBytes, children.reduce((sum, child) => sum + residentBytes(child), 0));
+  }, 20);
   let isOver = false;
   const exploding = (async () => {
     for (let i = 0; i < EXPLOSIONS; i++) await explode();
     await receives(world);
-    await until(() => childrenBytes(world.gateway.pid) === 0, "the readers to end");
+    const areRead = () => seen.size >= readers * EXPLOSIONS && childrenOf(world.gateway.pid).length === 0;
+    await until(areRead, "the readers to end");
   })().finally(() => isOver = true);
   const beside: number[] = [];
   while (!isOver || beside.length < TRIPS) beside.push(await trip());
@@ -304,19 +313,28 @@ async function historyOf(times: number, member: readonly number[], { network, li
   const type = proto.Message.ProtocolMessage.Type.HISTORY_SYNC_NOTIFICATION;
   const historySyncNotification = { ...place, fileLength: 1, syncType: 2, chunkOrder: 1, progress: 100 };
   const message = { protocolMessage: { type, historySyncNotification } };
-  return { bytes: content.length, explode: () => network.phone(number)!.tell(companion, message) };
+  return { bytes: content.length, readers: 1, explode: () => network.phone(number)!.tell(companion, message) };
 }
 
 function sending({ media }: World["network"]) {
   return { runtime: { ...silentRuntime(), clock: systemClock }, media };
 }
 
-/** Resident memory of the processes that this one has started; 0 where the system does not tell. */
-function childrenBytes(pid: number): number {
+/** The processes that this one has started; none where the system does not tell. */
+function childrenOf(pid: number): string[] {
   try {
     return [...Deno.readDirSync(`/proc/${pid}/task`)].flatMap(({ name }) =>
       Deno.readTextFileSync(`/proc/${pid}/task/${name}/children`).trim().split(" ").filter(Boolean)
-    ).reduce((sum, child) => sum + 4096 * Number(Deno.readTextFileSync(`/proc/${child}/statm`).split(" ")[1]), 0);
+    );
+  } catch {
+    return [];
+  }
+}
+
+/** Resident memory of a process; 0 once it has ended. */
+function residentBytes(pid: string): number {
+  try {
+    return 4096 * Number(Deno.readTextFileSync(`/proc/${pid}/statm`).split(" ")[1]);
   } catch {
     return 0;
   }

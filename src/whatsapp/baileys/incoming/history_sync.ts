@@ -11,7 +11,7 @@ import type { ReadHistory } from "../../../inspect/inspection.ts";
 import { inBatches } from "../../../base/batches.ts";
 import { errorName } from "../../../base/retry.ts";
 import { timeLimit } from "../../../base/within.ts";
-import type { Clock, Runtime } from "../../../runtime.ts";
+import { type Clock, type Runtime, sleep } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { KeyData } from "../auth_state.ts";
 import type { MediaHost } from "../media_host.ts";
@@ -20,6 +20,9 @@ import { downloadMedia } from "./media.ts";
 /** Limits of one file. */
 const MOST_BYTES = 64 * 1024 * 1024;
 const LONGEST_MS = 60_000;
+/** A MB takes about 15 ms of the event loop to decrypt; as long again belongs to the messages of others. */
+const PAUSE_AFTER = 1024 * 1024;
+const PAUSE_MS = 15;
 /** Tokens stored in one commit or a few, before the line's other work goes on. */
 const TOKENS_AT_ONCE = 250;
 /** The library reads its list of tokens whole each time. */
@@ -75,11 +78,15 @@ export async function wholeFile(
   if (Number(media.file.fileLength ?? 0) > MOST_BYTES) throw new RangeError("the file is too large");
   using limit = timeLimit(clock, LONGEST_MS);
   const chunks: Uint8Array[] = [];
-  let size = 0;
+  let [size, unpaused] = [0, 0];
   for await (const chunk of await downloadMedia(host, media, limit.signal)) {
     size += chunk.length;
     if (size > MOST_BYTES) throw new RangeError("the file is too large");
     chunks.push(chunk);
+    unpaused += chunk.length;
+    if (unpaused < PAUSE_AFTER) continue;
+    await sleep(clock, PAUSE_MS);
+    unpaused = 0;
   }
   return chunks;
 }

@@ -48,7 +48,7 @@ function world({ hasKey = true } = {}) {
   const asked: BinaryNode[] = [];
   const query = (node: BinaryNode) => Promise.resolve(void asked.push(node));
   const settings = makeSettings({ auth, host, readOutside: patient, query, runtime });
-  return { settings, rows, files, asked, salt: () => rows.get("nct-salt salt") };
+  return { settings, rows, files, asked, clock: runtime.clock, salt: () => rows.get("nct-salt salt") };
 }
 
 /** Puts a file where the host has it; the answer says where, and how to read it. */
@@ -199,7 +199,7 @@ Deno.test("what is no answer about settings stays as it is", () => {
 });
 
 Deno.test("a file of a million tiny records is read elsewhere, and a part that belongs into a file not at all", async () => {
-  const { settings, files, salt } = world();
+  const { settings, files, clock, salt } = world();
   const mutations = [...mutationsOf(bytes())];
   const tiny = Buffer.alloc(2_000_000, Buffer.from([0x0a, 0]));
   const content = Buffer.concat([tiny, proto.SyncdMutations.encode({ mutations }).finish()]);
@@ -207,6 +207,7 @@ Deno.test("a file of a million tiny records is read elsewhere, and a part that b
   settings.watch(answer([patch(Buffer.concat([bytes(), Buffer.alloc(200_000, Buffer.from([0x12, 0]))]))]));
   settings.watch(answer([patch(proto.SyncdPatch.encode({ externalMutations }).finish())]));
   settings.watch(answer([patch(bytes())]));
-  await until(salt, "the salt");
+  // Its download pauses.
+  await until(() => clock.advance(10).then(salt), "the salt");
   assert.deepEqual(salt(), SALT);
 });

@@ -5,8 +5,9 @@ import { addTransactionCapability, proto, type SignalDataSet } from "@whiskeysoc
 import { StoreError } from "../../../../src/store/kv.ts";
 import { makeReadOutside } from "../../../../src/inspect/inspector.ts";
 import { readHistory } from "../../../../src/inspect/outside.ts";
-import { takeHistory } from "../../../../src/whatsapp/baileys/incoming/history_sync.ts";
+import { takeHistory, wholeFile } from "../../../../src/whatsapp/baileys/incoming/history_sync.ts";
 import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
+import { uploaded } from "../../../support/media_server.ts";
 import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 
 const NOW_S = 1_790_000_000;
@@ -90,6 +91,33 @@ Deno.test("a newer token stays, an older one is replaced, and what can't be read
 
   isAway = true;
   await assert.rejects(take(inline(history([from("93@lid", "third", NOW_S)]))), StoreError, "it is to be tried again");
+});
+
+/** As they come from a socket. */
+function* pieces(bytes: Uint8Array): Generator<Uint8Array<ArrayBuffer>> {
+  for (let at = 0; at < bytes.length; at += 2 ** 16) yield Uint8Array.from(bytes.subarray(at, at + 2 ** 16));
+}
+
+Deno.test("a download pauses after each MB, for the messages of others", async () => {
+  const content = Buffer.alloc(3.5 * 1024 ** 2, 7);
+  const { file, bytes } = await uploaded(content, "md-app-state");
+  const host = {
+    addressOf: () => new URL("https://media.test/file"),
+    get: () => Promise.resolve({ status: 200, length: bytes.length, body: ReadableStream.from(pieces(bytes)) }),
+    post: () => Promise.reject(new Error()),
+  };
+  const pauses: number[] = [];
+  const clock = new ManualClock();
+  clock.after = (delayMs, run) => {
+    if (delayMs < 1_000) {
+      pauses.push(delayMs);
+      queueMicrotask(run);
+    }
+    return () => {};
+  };
+  const chunks = await wholeFile({ kind: "md-app-state", file }, { host, clock });
+  assert.ok(content.equals(Buffer.concat(chunks)));
+  assert.deepEqual(pauses, [15, 15, 15]);
 });
 
 Deno.test("a conversation of megabytes is read across pieces, and one that is longer than any is passed over", async () => {
