@@ -153,7 +153,8 @@ Deno.test("the gaps between a line's departures lie within its plan's bounds, bu
     for (const gap of gaps) {
       assert.ok(gap >= bounds.delayMinMs && gap <= bounds.delayMaxMs + LATE_MS, `gaps: ${gaps}`);
     }
-    assert.ok(new Set(gaps.map((gap) => Math.round(gap / 50))).size > 3, `the gaps are not random: ${gaps}`);
+    // Of random ones it is once in ten million runs that all lie so close.
+    assert.ok(Math.max(...gaps) - Math.min(...gaps) > 100, `the gaps are not random: ${gaps}`);
   });
 });
 
