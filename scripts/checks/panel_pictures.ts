@@ -136,6 +136,9 @@ try {
   const context = await browser.newContext();
   const page = await context.newPage();
   await asOperator(page, stage);
+  // The audit log's first row.
+  const invitations = `${panelOf(stage)}/api/accounts/${stage.accountId}/invitations`;
+  await page.request.post(invitations, { headers: { "x-paloma-panel": "1" }, data: {} });
   const { cookies } = await context.storageState();
   await firstRows(browser, stage, cookies);
   console.log(JSON.stringify({ pictures: await pictures(browser, stage, pages, cookies), folder }));
