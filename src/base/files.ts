@@ -1,20 +1,16 @@
 /** File operations that the runtime lacks. */
 import { Buffer } from "node:buffer";
 import { dirname } from "node:path";
+import { errorCode } from "./retry.ts";
 
-/** Resolves to the result of a file operation, or null if the file or folder does not exist. */
+/** Resolves to the result of a file operation, or null if the file or folder does not exist, or none can have its name. */
 export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound || isTooLong(error)) return null;
+    if (error instanceof Deno.errors.NotFound || errorCode(error) === "ENAMETOOLONG") return null;
     throw error;
   }
-}
-
-/** Whether no file can have such a name. */
-function isTooLong(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
 }
 
 /** Whether a file or folder exists at the path. */
@@ -54,7 +50,8 @@ export async function giveToOwner(path: string): Promise<void> {
 
 /** Whether the system has refused an operation because the disk, or the user's share of it, is full. */
 export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+  const code = errorCode(error);
+  return code === "ENOSPC" || code === "EDQUOT";
 }
 
 /** Removes a file or folder, if it is there, with its contents: when it is disposed of, or else when the process exits. */

@@ -53,6 +53,11 @@ export function unlessMalformed<T, Otherwise>(read: () => T, otherwise: Otherwis
   }
 }
 
+/** Returns the code that the system or a library gave the error, such as `ENOSPC`; undefined if there is none. */
+export function errorCode(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
 /** Returns only the error's name: a library's message may contain what must not be logged (promise 6). */
 export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";

@@ -1,4 +1,5 @@
 /** Runs a command and turns its outcome into an exit code: 0 done, 1 failed, 2 wrong usage. */
+import { errorCode } from "../base/retry.ts";
 import { SettingsError } from "../config.ts";
 import { OperatorError, Problem } from "../errors.ts";
 import type { RoleName } from "../roles/role.ts";
@@ -55,7 +56,7 @@ function failureOf(error: unknown): Failure {
     return { exitCode: 1, code: "file_unusable", message: error.message };
   }
   // An operation that the system refuses, such as a write to a read-only disk.
-  if (error instanceof Error && "code" in error && /^E[A-Z]+$/.test(String(error.code))) {
+  if (error instanceof Error && /^E[A-Z]+$/.test(String(errorCode(error)))) {
     return { exitCode: 1, code: "file_unusable", message: error.message };
   }
   // Anything else is a bug.

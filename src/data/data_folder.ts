@@ -8,6 +8,7 @@ import { Callers, makeIsSealedAccount } from "../account/callers.ts";
 import { Plans } from "../account/plans.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
 import { giveToOwner } from "../base/files.ts";
+import { errorCode } from "../base/retry.ts";
 import type { Config } from "../config.ts";
 import { migrate, type Migration, newestOf } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
@@ -59,7 +60,7 @@ export async function inDataFolder<T>(dataDir: string, run: () => Promise<T>): P
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && REFUSALS.has(error.code))) throw error;
+    if (!(error instanceof Error && REFUSALS.has(errorCode(error)))) throw error;
     const message =
       `the data folder ${dataDir} cannot be used (${error.message}): it must be a folder that belongs to ` +
       "the user who runs this, with all that is in it; PALOMA_DATA_DIR (--data-dir) names another";

@@ -5,6 +5,7 @@
 import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
+import { errorCode } from "../../base/retry.ts";
 import { isInNetworks, parseNetwork, urlHost } from "../../base/addresses.ts";
 import { makeSlots, slotsForFiles } from "./slots.ts";
 import { type Answers, reachable, type Serve } from "./serve.ts";
@@ -58,7 +59,7 @@ export interface Listening {
 
 /** The address cannot be used: it is in use, it does not belong to this machine, or the port needs privileges. */
 function cannotListen(address: string, cause: unknown): OperatorError {
-  const why = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
+  const why = errorCode(cause) === "EADDRINUSE"
     ? "is in use: stop what listens there, or choose another with PALOMA_PORT (--port)"
     : `cannot be listened on (${cause instanceof Error ? cause.message : cause}): ` +
       "PALOMA_HOST (--host) and PALOMA_PORT (--port) choose another address";

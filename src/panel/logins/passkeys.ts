@@ -4,10 +4,10 @@
  * sealed. Only the fact that a challenge was answered is stored.
  */
 import { Buffer } from "node:buffer";
-import { unlessMalformed } from "../../base/retry.ts";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
+import { unsealed } from "../../store/seal.ts";
 import { panelKeys, type Person } from "../rows.ts";
 import type { People } from "./people.ts";
 import { hashToken } from "./secrets.ts";
@@ -29,7 +29,7 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
 
   /** Returns when the challenge expires; 0 if it is not ours. */
   function untilOf(challenge: Uint8Array): number {
-    const until = unlessMalformed(() => people.seal.open(challenge), null);
+    const until = unsealed(people.seal, challenge);
     return until?.length === 8 ? Number(new DataView(until.buffer).getBigUint64(0)) : 0;
   }
 

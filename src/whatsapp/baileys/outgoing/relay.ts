@@ -14,7 +14,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
-import { errorName } from "../../../base/retry.ts";
+import { errorCode, errorName } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Log, Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
@@ -218,7 +218,7 @@ export function unsent({ networkId, to }: Outgoing, error: unknown, log: Log): U
  */
 function surelyUnsent(error: unknown): boolean {
   if (error instanceof StoreError) return false;
-  const code = error instanceof Error && "code" in error ? error.code : null;
+  const code = errorCode(error);
   const socketFailed = typeof code === "string" && /^E[A-Z]/.test(code);
   return !socketFailed && statusOf(error) !== TIMED_OUT;
 }
